@@ -185,14 +185,6 @@ def test_rows_none_give_a_valid_output_of_no_rows(run, folder, tmp_path):
     run("transform --model", folder / "map.joblib", "empty.csv", "o.npy", cwd=tmp_path, code=3)
 
 
-def test_evaluate_json(run, folder):
-    done = run("evaluate --model map.joblib sample_data/digits.npy --json -", cwd=folder)
-    report = json.loads(done.stdout)
-    # Orthogonal features: below the root mean square error of iid ones, √(1/2m)·√(1 + k² − 2k²…)/‖K‖ ≤ √(1/m) here.
-    assert 0 < report["relative_frobenius"] < (1 / 256) ** 0.5
-    assert "score_raw" not in report
-
-
 @pytest.mark.slow
 def test_a_gate_that_is_not_met_ends_with_6_and_the_figures(run, folder, tmp_path):
     base = ["evaluate", "--model", "map.joblib", "sample_data/digits.parquet", "--label", "label"]
@@ -327,20 +319,6 @@ def test_an_odd_encoding():
     """It is read when an interpreter starts."""
     env = {**os.environ, "PYTHONIOENCODING": "ascii"}
     subprocess.run([KAFEAT, "kinds", "fourier"], env=env, check=True, capture_output=True)
-
-
-def test_json_has_no_nan(run, folder, tmp_path):
-    table = pq.read_table(ROOT / "sample_data/digits.parquet").slice(0, 200)
-    # R² of test rows that do not differ is none
-    test = np.arange(200) % 4 == 0
-    target = np.where(test, 0.5, np.random.default_rng(0).normal(size=200))
-    part = pa.array(np.where(test, "test", "train"))
-    table = table.set_column(0, "label", pa.array(target)).append_column("part", part)
-    pq.write_table(table, tmp_path / "constant.parquet")
-    options = "constant.parquet --label label --split part --json - --model"
-    done = run(f"evaluate {options}", folder / "map.joblib", cwd=tmp_path)
-    report = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(name))
-    assert report["score_map"] is None
 
 
 def test_transform_says_how_many_values_were_clipped(run, tmp_path):

@@ -154,4 +154,4 @@ def test_the_help_names_a_variable(run, folder):
 @pytest.mark.parametrize("value", ["nan", "inf"])
 def test_what_is_no_number_is_told_of_the_variable(run, tmp_path, variable, words, value):
     text = run(*words, cwd=tmp_path, code=2, **{variable: value}).stderr
-    assert f"Invalid value for {variable}: " in text
+    assert f"Invalid value for {variable}: {value} is no" in text

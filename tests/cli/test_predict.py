@@ -55,16 +55,6 @@ def test_predict_scores_as_the_same_ridge_of_scikit_learn(run, model, tmp_path):
     assert (table["prediction"].to_numpy() == y).mean() == pytest.approx((classes == y).mean(), rel=1e-6)
 
 
-def test_transform_writes_the_same(run, model, tmp_path):
-    outputs = []
-    for command in ("predict", "transform"):
-        out = tmp_path / f"{command}.csv"
-        run(command, "--model", model, DIGITS, out, "--keep", "label")
-        outputs.append(out.read_bytes())
-    assert outputs[0] == outputs[1]
-    assert outputs[0].startswith(b"label,prediction,probability_0,")
-
-
 def test_stats_of_predictions(run, model, tmp_path):
     stats = tmp_path / "stats.json"
     run("predict --model", model, DIGITS, tmp_path / "p.npy", "--stats", stats)
@@ -88,15 +78,6 @@ def test_a_model_from_a_pipe_is_read_once(run, model, tmp_path, more):
     Thread(target=pipe.write_bytes, args=(Path(model).read_bytes(),), daemon=True).start()
     done = run("predict --model", pipe, DIGITS, tmp_path / ("out" if more else "out.csv"), *more)
     assert done.stderr == ""
-
-
-def test_a_table_of_text_and_times_ends_in_predictions(run, tmp_path):
-    config = tmp_path / "mixed.yaml"
-    config.write_text((ROOT / "configs/mixed.yaml").read_text() + "  - kind: ridge\n")
-    model, out = tmp_path / "m.joblib", tmp_path / "p.csv"
-    run("fit --config", config, RENTALS, model, "--label", "income", "-q")
-    run("predict --model", model, RENTALS, out, "--keep", "time", "--limit", 5)
-    assert out.read_text().startswith("time,prediction\n2023-01-01T05:16,")
 
 
 def test_the_drift_test_of_predictions(run, model, tmp_path):

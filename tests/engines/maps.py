@@ -8,6 +8,7 @@ from kafeat.model.feature_map import FeatureMap
 
 CHUNK_ROWS = 256
 WIDTH = 24
+NAMES = [f"f{i}" for i in range(WIDTH)]
 STEP = {"kind": "fourier", "n_components": WIDTH, "frequencies": "iid", "weights": "uniform"}
 CONFIG = {"columns": {"include": ["x", "y", "z.z"]}, "chunk_rows": CHUNK_ROWS}
 
@@ -19,6 +20,11 @@ def fitted(table: pa.Table, seed: int = 0, **config: object) -> FeatureMap:
 def predicting(table: pa.Table, label: np.ndarray, **ridge: object) -> FeatureMap:
     """The same map with a predictor of a label, an array (n,) or (n, k)."""
     return kafeat.fit({**CONFIG, "steps": [STEP, {"kind": "ridge", **ridge}]}, table, label=label)
+
+
+def features(fm: FeatureMap, X: object, rows: int, order: str = "F") -> np.ndarray:
+    """Features of the rows by the map itself, in the memory order of the output: the last bit may depend on it."""
+    return fm.transform(X, out=np.empty((rows, fm.n_components), fm.dtype, order=order), jobs=1)
 
 
 LABELS = {

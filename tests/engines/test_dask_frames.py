@@ -15,16 +15,14 @@ import pandas as pd  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
 import kafeat.dask  # noqa: E402
-from kafeat.errors import ArtifactError, DataError, UsageError  # noqa: E402
+from kafeat.errors import DataError, UsageError  # noqa: E402
 from kafeat.io.options import OutputOptions  # noqa: E402
 from kafeat.model.feature_map import FeatureMap  # noqa: E402
-from tests.engines.maps import LABELS, WIDTH, fitted, predicting  # noqa: E402
+from tests.engines.maps import LABELS, NAMES, WIDTH, features, predicting  # noqa: E402
 from tests.jobs.files import transform_file  # noqa: E402
 
 # Dask itself calls pandas in ways that pandas 3.1 will no longer take.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame:DeprecationWarning:dask")
-
-NAMES = [f"f{i}" for i in range(WIDTH)]
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +34,6 @@ def frame(rows: pa.Table) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def ddf(frame: pd.DataFrame) -> dd.DataFrame:
     return dd.from_pandas(frame, npartitions=3)
-
-
-def features(fm: FeatureMap, X: object, rows: int, order: str = "F") -> np.ndarray:
-    """Features of the rows by the map itself, in the memory order of the output: the last bit may depend on it."""
-    return fm.transform(X, out=np.empty((rows, fm.n_components), fm.dtype, order=order), jobs=1)
 
 
 def expected(fm: FeatureMap, ddf: dd.DataFrame, order: str = "F") -> np.ndarray:
@@ -263,15 +256,6 @@ def test_a_cluster_of_processes(tmp_path, client, by_name, ddf):
         assert made[NAMES].to_numpy().tobytes() == want.tobytes()
     with pytest.raises(DataError, match=r"<partition \d>: row 1 .*column 'x': expected a finite number"):
         kafeat.dask.transform(ddf.assign(x=np.nan), by_name).compute()
-
-
-def test_a_file_that_has_changed_is_refused_by_a_worker(tmp_path, client, rows, ddf):
-    place = tmp_path / "map.joblib"
-    fitted(rows, seed=1).save(place)
-    made = kafeat.dask.transform(ddf, place)
-    fitted(rows, seed=2).save(place)
-    with pytest.raises(ArtifactError, match=r"map.joblib: expected the map with the SHA-256 \w+, got"):
-        made.compute()
 
 
 def test_the_example_of_the_docstring_runs():

@@ -19,11 +19,9 @@ from pyspark.sql import SparkSession, types
 import kafeat.spark
 from kafeat.errors import DataError, UsageError
 from kafeat.io.readers.memory import BatchReader
-from kafeat.model.feature_map import FeatureMap
 from kafeat.model.shared import shared
-from tests.engines.maps import CHUNK_ROWS, LABELS, WIDTH, fitted, predicting
+from tests.engines.maps import CHUNK_ROWS, LABELS, NAMES, WIDTH, features, fitted, predicting
 
-NAMES = [f"f{i}" for i in range(WIDTH)]
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 # Of PySpark's own calls, whatever is asked of it.
@@ -54,11 +52,6 @@ def df(spark: SparkSession, rows: pa.Table):
     ]
     values = list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
     return spark.createDataFrame(spark.sparkContext.parallelize(values, 3), types.StructType(fields))
-
-
-def by_columns(fm: FeatureMap, X: Any, rows: int) -> np.ndarray:
-    """Features of the rows by the map itself, column by column: the last bit may depend on the memory order."""
-    return fm.transform(X, out=np.empty((rows, fm.n_components), fm.dtype, order="F"), jobs=1)
 
 
 def collected(made: Any, dtype: Any = np.float32) -> np.ndarray:
@@ -96,7 +89,7 @@ def test_a_partition_has_the_bytes_of_its_rows(spark, df, rows, by_name, batch_r
     assert made.schema == types.StructType([types.StructField(n, types.FloatType(), False) for n in NAMES])
     sizes = df.rdd.glom().map(len).collect()
     assert sizes == [500, 500, 500]
-    want = np.concatenate([by_columns(by_name, rows.slice(i, 500), 500) for i in (0, 500, 1000)])
+    want = np.concatenate([features(by_name, rows.slice(i, 500), 500) for i in (0, 500, 1000)])
     assert collected(made).tobytes() == want.tobytes()
 
 
@@ -126,7 +119,7 @@ def test_columns_of_arrays_and_without_names(spark):
     schema = "label int, v array<float>"
     df = spark.createDataFrame([(i, row.tolist()) for i, row in enumerate(X)], schema).coalesce(1)
     done = collected(kafeat.spark.transform(df, fm, keep=["label"]))
-    assert done.tobytes() == by_columns(fm, X, 90).tobytes()
+    assert done.tobytes() == features(fm, X, 90).tobytes()
     with pytest.raises(DataError, match="expected 3 feature columns, got 2"):
         kafeat.spark.transform(df.drop("v").selectExpr("label", "label as other"), fm)
 
@@ -207,7 +200,7 @@ def test_a_path_sends_no_map_and_a_changed_file_is_refused(tmp_path, df, rows):
     fm = fitted(rows, seed=1)
     fm.save(place)
     done = collected(kafeat.spark.transform(df.coalesce(1), place))
-    assert done.tobytes() == by_columns(fm, rows, 1500).tobytes()
+    assert done.tobytes() == features(fm, rows, 1500).tobytes()
     fitted(rows, seed=2).save(place)
     late = kafeat.spark.transform(df, place)
     fitted(rows, seed=3).save(place)

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from kafeat.io.columns.selection import choose
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.table import cut
 from tests.io.tables import every_format, open_reader, read
@@ -115,18 +114,6 @@ HALVES = b"a,b\n1,2\n3,", b"4\n5,6\n"
 def test_packed_text_may_come_in_pieces(tmp_path, packed, name):
     (tmp_path / name).write_bytes(packed)
     assert read(tmp_path / name).tolist() == [[1, 2], [3, 4], [5, 6]]
-
-
-def test_quoted_newlines_across_blocks(tmp_path):
-    rows = 60_000
-    text = "note,x\n" + "".join(f'"line, one\n\nof ""{i}""",{i}\n' for i in range(rows))
-    (tmp_path / "a.csv").write_text(text)
-    with open_reader(tmp_path / "a.csv") as source:
-        columns = choose(source, ["x"], [], ())
-        chunks = list(source.chunks(columns, ["note"], 1000))
-    found = np.concatenate([chunk.matrix(np.dtype("f8")) for chunk in chunks])
-    assert found.ravel().tolist() == list(range(rows))
-    assert chunks[-1].passthrough["note"][-1].as_py() == f'line, one\n\nof "{rows - 1}"'
 
 
 def test_rows_longer_than_the_first_look(tmp_path):

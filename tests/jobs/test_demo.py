@@ -38,9 +38,3 @@ def test_files_of_the_same_content_stay_and_others_are_not_replaced(tmp_path):
         write_demo(tmp_path)
     assert mine.read_text() == "mine"
     assert not (tmp_path / "configs" / "clip.yaml").exists()
-
-
-def test_the_command_says_what_to_do_next(tmp_path, run):
-    done = run("demo", tmp_path / "try")
-    assert f"cd {tmp_path / 'try'} && kafeat tune" in done.stdout
-    run("demo s3://bucket/folder", code=2)

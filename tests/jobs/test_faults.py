@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
-from kafeat.errors import DataError, SystemRefusedError
+from kafeat.errors import SystemRefusedError
 from tests.jobs.files import transform_file, transform_parts
 from tests.zygote import Process, apart
 
@@ -42,26 +42,6 @@ def folder(tmp_path_factory):
     pa.csv.write_csv(table, path / "in.csv")
     (path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
     return path
-
-
-def copied(folder, tmp_path, name):
-    (tmp_path / name).write_bytes((folder / name).read_bytes())
-    return str(tmp_path / name)
-
-
-@pytest.mark.parametrize("name", ["in.npy", "columns.npy", "in.parquet"])
-def test_an_input_that_is_cut_short_while_it_is_read(folder, tmp_path, name):
-    source, out = copied(folder, tmp_path, name), tmp_path / "out.npy"
-    out.write_bytes(b"previous")
-
-    def cut(_rows):
-        os.truncate(source, 200_000)
-        return lambda _done: None
-
-    with pytest.raises(DataError, match=f"{name}: expected"):
-        transform_file(folder / "m.joblib", source, out, announce=cut)
-    assert out.read_bytes() == b"previous"
-    assert sorted(os.listdir(tmp_path)) == sorted([name, "out.npy"])
 
 
 @pytest.mark.parametrize("name", ["in.npy", "in.csv", "in.jsonl"])

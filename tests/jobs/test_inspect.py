@@ -42,12 +42,6 @@ def test_many_categories_fill_no_terminal_and_a_hostile_one_does_not_command_it(
     assert "\x1b" not in found
 
 
-def test_a_map_without_categories_shows_none(run, tmp_path):
-    kafeat.fit({"steps": ["standardize"]}, pa.table({"x": [1.0, 2.0]})).save(tmp_path / "m.joblib")
-    found = run("inspect", tmp_path / "m.joblib").stdout
-    assert "categories of" not in found
-
-
 def test_the_split_of_a_fit_is_shown(run, tmp_path):
     table = pa.table({"x": [1.0, 2.0, 3.0], "part": ["train", "train", "test"]})
     kafeat.fit({"steps": ["standardize"]}, table, split="part").save(tmp_path / "m.joblib")

@@ -69,9 +69,3 @@ def test_a_place_that_does_not_fit_is_refused(small, out):
     told = r"out: expected a writeable array of floats of shape \(3000, 6\), got"
     with pytest.raises(UsageError, match=told):
         fm.transform(X, out=out)
-
-
-def test_a_map_with_one_step_that_cannot_be_saved_has_no_digest():
-    X = np.random.default_rng(0).standard_normal((40, 3))
-    steps = [{"kind": "standardize"}, {"kind": "nystroem", "kernel": lambda X, Y: X @ Y.T, "n_components": 3}]
-    assert kafeat.fit({"steps": steps}, X).digest is None

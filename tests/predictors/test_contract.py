@@ -108,7 +108,6 @@ HOSTILE_INTERVALS = [
     ("scores", np.zeros((0, 1)), r"\.scores: expected 1 to 10,000 ascending"),
     ("scores", np.zeros((10_001, 1)), r"\.scores: expected 1 to 10,000"),
     ("scores", np.array([[1.0], [0.5]]), r"\.scores: expected 1 to 10,000"),
-    ("scores", np.array([[1.0], [0.5]]), r"\.scores: expected 1 to 10,000"),
     ("scores", np.array([[np.nan]]), r"\.scores: expected finite numbers"),
     ("error", np.array([-1.0, 0.0]), r"\.error: expected numbers of at least 0"),
     ("calibration", np.zeros(1), r"\.calibration: expected the shape"),

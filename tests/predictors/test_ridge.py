@@ -174,17 +174,6 @@ def test_all_rows_are_learned_from_and_not_only_the_sample(X, y):
     assert (fm.provenance.rows_fitted, fm.provenance.rows_learned) == (50, len(X))
 
 
-def test_test_rows_of_a_split_are_not_learned_from(X, y):
-    split = np.where(np.arange(len(X)) % 4 == 0, "test", "train")
-    table = pa.table({f"x{j}": column for j, column in enumerate(X.T)} | {"y": y, "part": split})
-    spoiled = table.set_column(5, "y", pa.array(np.where(split == "test", -1e9, y)))
-    config = {"steps": [*MAP, {"kind": "ridge"}]}
-    models = [kafeat.fit(config, one, "y", split="part") for one in (table, spoiled)]
-    one, other = (fm.predictor.fitted.state["weights"] for fm in models)
-    assert one.tobytes() == other.tobytes()
-    assert models[0].provenance.rows_learned == 750
-
-
 def test_constant_features_predict_the_mean(y):
     for penalty in ("auto", 0.0, 1.0):
         steps = [{"kind": "standardize"}, {"kind": "ridge", "penalty": penalty}]
@@ -275,27 +264,11 @@ def weighted_table(X, y, w):
     return pa.table({f"x{j}": column for j, column in enumerate(X.T)} | {"y": y, "w": w})
 
 
-def test_a_row_of_weight_two_is_two_rows_and_one_of_weight_zero_is_none(X, y):
-    w = np.resize([0, 1, 2], len(X))
-    config = {"dtype": "float64", "steps": [*MAP, {"kind": "ridge", "penalty": 0.01}]}
-    fm = kafeat.fit(config, weighted_table(X, y, w), "y", weight="w")
-    assert fm.columns.names == ("x0", "x1", "x2", "x3", "x4")
-    Z = fm.transform(X)
-    mean = np.average(Z, axis=0, weights=w)
-    strength = 0.01 * (w[:, None] * (Z - mean) ** 2).sum() / Z.shape[1]
-    assert weights_of(fm)[2] == pytest.approx(strength, rel=1e-12)
-    again = np.repeat(np.arange(len(X)), w)
-    theirs = Ridge(alpha=weights_of(fm)[2], solver="cholesky").fit(Z[again], y[again])
-    np.testing.assert_allclose(fm.predict(X), theirs.predict(Z), rtol=1e-9)
-    assert fm.provenance.weight == "w"
-
-
 OUT_OF_RANGE = r"expected 0 or a number from 1e-100 to 1e\+100, got "
 WEIGHTS = [
     (np.full(1000, -1.0), rf"row 1 \(index 0\), weight 'w': {OUT_OF_RANGE}-1"),
     (np.full(1000, 1e300), rf"weight 'w': {OUT_OF_RANGE}1e\+300"),
     (np.full(1000, 1e-300), rf"weight 'w': {OUT_OF_RANGE}1e-300"),
-    (np.zeros(1000), "weight 'w': expected numbers above 0 in at least two of .*, got them in 0"),
     (np.full(1000, np.nan), "weight 'w': expected a value, got nan"),
     (np.array(["a"] * 1000), "weight 'w': expected numbers, got text"),
 ]

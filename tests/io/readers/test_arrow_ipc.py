@@ -13,7 +13,6 @@ from kafeat.io.options import OutputOptions
 from kafeat.io.readers.arrow_ipc import ArrowStreamReader
 from kafeat.io.storage.location import parse_location
 from tests.io.tables import open_reader, read
-from tests.io.writers.opening import open_writer
 from tests.jobs.files import transform_file, verify_file
 from tests.zygote import Process, apart
 
@@ -195,12 +194,3 @@ def test_flipped_bytes_are_read_or_refused_but_never_a_crash(tmp_path, table, st
                     chunk.passthrough.to_pylist()
         except (DataError, SystemRefusedError):  # pyarrow 20 asks the system for bytes before the first
             pass
-
-
-def test_kept_categories_are_written_as_values(tmp_path):
-    schema = pa.schema([("k", pa.dictionary(pa.int32(), pa.string()))])
-    writing = {"names": ["f0"], "dtype": np.dtype("f4"), "passthrough_schema": schema}
-    with open_writer(tmp_path / "y.arrow", "arrow", **writing) as sink:
-        for word in ("x", "y"):
-            sink.write(np.zeros((1, 1), "f4"), pa.table({"k": pa.array([word]).dictionary_encode()}))
-    assert pa.ipc.open_file(tmp_path / "y.arrow").read_all()["k"].to_pylist() == ["x", "y"]

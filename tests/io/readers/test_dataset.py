@@ -193,19 +193,6 @@ def test_the_digest_follows_names_sizes_and_ends(data):
     assert digest() != first
 
 
-@pytest.mark.parametrize(
-    ("place", "error", "message"),
-    [
-        ("none/", SystemRefusedError, "expected a folder, got nothing of that name"),
-        ("none/*.csv", SystemRefusedError, "expected a file, or files of that pattern, got nothing of"),
-        ("parquet/*.csv", SystemRefusedError, "expected a file, or files of that pattern, got nothing"),
-    ],
-)
-def test_nothing_there_is_told(place, error, message, data, tmp_path):
-    with pytest.raises(error, match=message):
-        InputOptions().open(parse_location(f"{tmp_path}/{place}"))
-
-
 @pytest.mark.timeout(60)  # tried in every way, 12 of them at 26 levels take days
 def test_a_pattern_of_many_folders_is_that_of_the_shell(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

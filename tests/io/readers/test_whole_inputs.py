@@ -104,7 +104,8 @@ def written(path: Path, rows: pa.Table) -> str:
     elif ending == ".csv":
         pa_csv.write_csv(rows, path)
     elif ending == ".npy":
-        np.save(path, np.column_stack([column.to_numpy() for column in rows.columns]))
+        X = np.column_stack([column.to_numpy() for column in rows.columns])
+        np.save(path, np.asfortranarray(X) if ".f." in path.name else X)
     elif ending == ".npz":
         sparse.save_npz(path, sparse.csr_matrix(np.column_stack([c.to_numpy() for c in rows.columns])))
     else:
@@ -115,7 +116,7 @@ def written(path: Path, rows: pa.Table) -> str:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.9])
-@pytest.mark.parametrize("ending", ["parquet", "npy", "arrow", "arrows", "npz"])
+@pytest.mark.parametrize("ending", ["parquet", "npy", "f.npy", "arrow", "arrows", "npz"])
 def test_a_file_that_is_cut_while_it_is_read_is_refused(tmp_path, ending, share):
     path = written(tmp_path / f"in.{ending}", table())
     with open_reader(path) as source:

@@ -5,15 +5,12 @@ import os
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import kafeat
 from kafeat.errors import DataError
 from kafeat.io.storage.location import parse_json, parse_location
 from kafeat.io.storage.owner import NAME, Owner, owning
-from tests.io.tables import open_reader
 from tests.jobs.files import transform_parts, verify_file
 
 DEEP = b"[" * 100_000
@@ -118,12 +115,3 @@ def test_statistics_whose_fields_have_other_types_are_refused(keep, folder):
     Path("stats.json").write_text(text)
     with pytest.raises(DataError, match="expected a file made by kafeat transform --stats, got another"):
         verify_file("map.joblib", "in/a.npy", "in/a.npy", stats="stats.json")
-
-
-@damaged
-def test_damaged_notes_in_a_table_are_left_alone(content, tmp_path):
-    table = pa.table({"a": [1.0]}).replace_schema_metadata({b"pandas": content, b"kafeat": content})
-    pq.write_table(table, tmp_path / "t.parquet", store_schema=False)
-    with open_reader(tmp_path / "t.parquet") as reader:
-        assert not reader.notes
-        assert not reader.row_names

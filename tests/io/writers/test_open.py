@@ -81,12 +81,6 @@ def test_memory_that_is_used_again_holds_nothing_that_is_still_to_be_written(
     assert read(tmp_path / name, "float32").tobytes() == X.tobytes()
 
 
-def test_npy_is_what_numpy_reads(tmp_path):
-    X = matrix(2000, "float32")
-    save(tmp_path / "out.npy", X, height=999)
-    assert np.array_equal(np.load(tmp_path / "out.npy"), X)
-
-
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
 def test_kept_columns_come_first(tmp_path, name):
     X = matrix(20, "float32")
@@ -151,11 +145,20 @@ def beside(name, kind):
         ("out.npy", {"compression": "zstd"}, "expected no compression for NPY, got 'zstd'"),
         ("out.csv", {"layout": "list"}, "expected the columns layout for CSV, got list"),
         ("out.csv", {"compression": "lz4"}, "a compression of none, gzip or zstd for CSV, got 'lz4'"),
-        ("out.csv", beside("l", pa.list_(pa.int8())), "expected a passthrough column that CSV can hold"),
         ("out.parquet", {"compression": "brotli"}, "none, snappy, lz4, zstd or gzip for Parquet"),
         ("out.parquet", beside("f1", pa.string()), "other names than the features, got f1"),
         ("out.arrow", {"compression": "snappy"}, "none, lz4 or zstd for Arrow, got 'snappy'"),
         ("out.jsonl", beside("b", pa.binary()), "column that JSON lines can hold, got binary"),
+        (
+            "out.libsvm",
+            {"passthrough_schema": pa.schema([("a", pa.int8()), ("b", pa.int8())])},
+            "one passthrough",
+        ),
+        ("out.libsvm", beside("a", pa.string()), "column 'a': expected a column of numbers"),
+        ("out.libsvm", {"nullable": True}, "expected --on-bad-rows error or drop for LIBSVM, got null"),
+        ("out.npz", beside("a", pa.int64()), "expected no passthrough columns in NPZ, got a"),
+        ("out.npz", {"compression": "zstd"}, "expected no compression for NPZ, got 'zstd'"),
+        ("out.npz", {"layout": "list"}, "expected the columns layout for NPZ, got list"),
     ],
 )
 def test_refusals(tmp_path, name, options, message):

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 from kafeat.contract.tile import SparseRows
-from kafeat.errors import InvalidValueError, UsageError
+from kafeat.errors import InvalidValueError
 from kafeat.io.writers import libsvm
 from tests.io.tables import read
 from tests.io.writers.opening import open_writer
@@ -119,21 +119,3 @@ def test_a_label_that_libsvm_cannot_hold_is_refused_with_its_row(tmp_path, label
     bad_is_dropped = np.array([True, False])
     save(tmp_path / "o.svm", matrix(2), "libsvm", sparse=True, labels=labels, good=bad_is_dropped)
     assert len((tmp_path / "o.svm").read_bytes().splitlines()) == 1
-
-
-@pytest.mark.parametrize(("format", "options", "message"), [
-    ("libsvm", {"passthrough_schema": pa.schema([("a", pa.int64()), ("b", pa.int64())])}, "expected one passthrough"),
-    ("libsvm", {"passthrough_schema": pa.schema([("a", pa.string())])}, "column 'a': expected a column of numbers"),
-    ("npz", {"passthrough_schema": pa.schema([("a", pa.int64())])}, "expected no passthrough columns in NPZ, got a"),
-    ("npz", {"compression": "zstd"}, "expected no compression for NPZ, got 'zstd'"),
-    ("libsvm", {"compression": "lz4"}, "expected a compression of none, gzip or zstd"),
-    ("npz", {"layout": "list"}, "expected the columns layout for NPZ, got list"),
-    ("libsvm", {"nullable": True}, "expected --on-bad-rows error or drop for LIBSVM, got null"),
-])  # fmt: skip
-def test_refusals(tmp_path, format, options, message):
-    with (
-        pytest.raises(UsageError, match=message),
-        open_writer(tmp_path / "o", format, names=["f0"], dtype=np.dtype("f4"), **options),
-    ):
-        pass
-    assert not list(tmp_path.iterdir())

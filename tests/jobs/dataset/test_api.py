@@ -12,7 +12,7 @@ import pytest
 import kafeat
 from kafeat.cli.command import Context
 from kafeat.cli.main import kafeat as whole
-from kafeat.errors import DataError, PartsError, UsageError
+from kafeat.errors import PartsError, UsageError
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +52,6 @@ def test_a_map_in_memory_and_its_file_write_the_same(folder, tmp_path):
     assert paths == [None, str(folder / "map.joblib")]
 
 
-def test_one_file_becomes_parts_and_a_second_run_keeps_them(folder, tmp_path):
-    asked = {"model": folder / "map.joblib", "rows_per_file": 200, "keep": "all"}
-    first = kafeat.transform(folder / "rows.parquet", tmp_path / "parts", **asked)
-    again = kafeat.transform(folder / "rows.parquet", tmp_path / "parts", **asked, resume=True)
-    assert [(one.parts, one.kept, one.rows) for one in (first, again)] == [(3, 0, 500), (3, 3, 500)]
-    assert pq.read_table(tmp_path / "parts").column_names[:3] == ["a", "b", "y"]
-
-
 def test_parts_that_fail_are_raised_and_the_others_are_written(folder, tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/good.csv").write_text("a,b\n1,2\n")
@@ -68,18 +60,6 @@ def test_parts_that_fail_are_raised_and_the_others_are_written(folder, tmp_path)
         kafeat.transform(tmp_path / "in", tmp_path / "out", model=folder / "map.joblib")
     assert (tmp_path / "out/good.csv").exists()
     assert not (tmp_path / "out/poor.csv").exists()
-
-
-def test_bad_rows_are_counted_and_listed(folder, tmp_path):
-    (tmp_path / "rows.csv").write_text("a,b\n1,2\n,3\n4,5\n")
-    asked = {"model": folder / "map.joblib", "rejects": tmp_path / "bad.csv"}
-    asked |= {"on_bad_rows": "drop", "delimiter": ","}
-    written = kafeat.transform(tmp_path / "rows.csv", tmp_path / "z.parquet", **asked)
-    assert (written.rows, written.bad_rows) == (2, 1)
-    assert (tmp_path / "bad.csv").read_text().splitlines()[1].startswith("2,a,")
-    with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'a'"):
-        kafeat.transform(tmp_path / "rows.csv", tmp_path / "no.parquet", model=folder / "map.joblib")
-    assert not (tmp_path / "no.parquet").exists()
 
 
 @pytest.mark.parametrize(

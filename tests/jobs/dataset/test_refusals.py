@@ -72,7 +72,16 @@ def test_a_part_that_differs_fails_alone(place, run, part, content):
     assert len(list(Path("new").glob("*.csv"))) == PARTS - 1
 
 
-MISSING = ["in/[site]_daily.csv", "in/a?.csv", "in/*.parquet", "no/[x].csv", "no/**/x.csv", "no.csv", "no/"]
+MISSING = [
+    "in/[site]_daily.csv",
+    "in/a?.csv",
+    "in/*.parquet",
+    "no/[x].csv",
+    "no/**/x.csv",
+    "no.csv",
+    "no/",
+    "no",
+]
 
 
 @pytest.mark.sampled
@@ -81,7 +90,10 @@ MISSING = ["in/[site]_daily.csv", "in/a?.csv", "in/*.parquet", "no/[x].csv", "no
     ("target", "options"),
     [
         *((target, {}) for target in ("out.csv", "there.csv", "out", "-")),
-        *(("out", one) for one in ({"rows_per_file": 8192}, {"engine": "processes"}, {"limit": 1})),
+        *(
+            ("out", one)
+            for one in ({"rows_per_file": 8192}, {"engine": "processes"}, {"limit": 1}, {"resume": True})
+        ),
     ],
 )
 def test_a_missing_input_is_said_to_be_missing(place, source, target, options):
@@ -94,7 +106,7 @@ def test_a_missing_input_is_said_to_be_missing(place, source, target, options):
     assert not Path("out").exists()
 
 
-@pytest.mark.parametrize("source", [name for name in MISSING if name != "no.csv"])
+@pytest.mark.parametrize("source", [name for name in MISSING if name not in ("no.csv", "no")])
 def test_every_command_says_that_a_pattern_matches_nothing(place, run, source):
     Path("c.yaml").write_text("columns: {include: [x]}\nsteps: [{kind: standardize}]\n")
     for command in (

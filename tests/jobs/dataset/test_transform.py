@@ -446,15 +446,6 @@ def test_an_engine_for_one_file_is_refused_unless_it_is_a_default(in_process, ru
     run(*words, KAFEAT_ENGINE="processes")
 
 
-@pytest.mark.parametrize("option", ["--resume", "--engine=processes"])
-def test_a_missing_input_is_told_before_an_option_of_many_files(run, model, tmp_path, option):
-    done = run("transform --model", model, "incoming", "features", option, cwd=tmp_path, code=5)
-    assert done.stderr == "kafeat: incoming: expected a file or a folder, got nothing of that name\n"
-    with pytest.raises(SystemRefusedError, match="^incoming: expected a file or a folder, got nothing"):
-        kafeat.transform("incoming", tmp_path / "features", model=model, resume=True)
-    assert not (tmp_path / "features").exists()
-
-
 def test_failed_parts_and_what_they_had_before_are_told(in_process, run, model, tmp_path):
     (tmp_path / "in").mkdir()
     for name in "abc":

@@ -93,6 +93,7 @@ def test_a_fit_is_that_of_scikit_learn_on_repeated_and_removed_rows(predictor, o
         near = max(len(rows) * 2e-9 / strength, 1e-5)
         np.testing.assert_allclose(fm.predict_proba(X), expected, rtol=0, atol=near)
     assert fm.provenance.rows_learned == len(set(rows.tolist()))
+    assert fm.provenance.weight == given.get("weight")
 
 
 @pytest.mark.sampled

@@ -117,13 +117,6 @@ def test_a_config_names_what_it_expects():
         kafeat.fit({**CONFIG, "split_by": "who"}, TABLE, "y")
 
 
-def test_one_group_alone_is_refused():
-    alone = TABLE.set_column(4, "who", pa.array(["p"] * N))
-    config = {**CONFIG, "steps": [STEPS[0], {"kind": "metric"}, *STEPS[1:]]}
-    with pytest.raises(DataError, match="expected several groups among the rows, got one"):
-        kafeat.fit(config, alone, "y", split_by="group:who")
-
-
 def test_missing_groups_are_a_group_and_missing_times_are_refused():
     missing = pa.array([None if i % 7 == 0 else f"p{g}" for i, g in enumerate(OF)])
     assert max(scores(TABLE.set_column(4, "who", missing), split_by="group:who")) < 0.6

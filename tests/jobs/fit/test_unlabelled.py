@@ -89,5 +89,3 @@ def test_options_that_have_no_effect_are_refused(tmp_path):
     maps = {"steps": [{"kind": "standardize"}]}
     with pytest.raises(UsageError, match="--weight: expected a config that ends in a predictor"):
         kafeat.evaluate(config=maps, data=full, label="y", weight="w", drop_unlabelled=True)
-    with pytest.raises(UsageError, match="--weight: expected another column"):
-        kafeat.evaluate(config=CONFIG, data=full, label="y", weight="y", drop_unlabelled=True)

@@ -234,27 +234,6 @@ def test_rows_with_too_few_or_too_many_fields(tmp_path, rule, late, steps):
     assert lines[1]["problem"] == "expected 3 fields, got 4"
 
 
-def open_quotes():
-    rest = "".join("5,6,7\n" for _ in range(3000))
-    return {
-        "in a feature": 'a,b,c\n1,2,3\n1,"2,3\n' + rest,
-        "in another column": 'a,b,note\n1,2,x\n1,2,"oops\n' + rest,
-        "in the last row": 'a,b,c\n1,2,3\n1,2,"3\n',
-        "far behind": "a,b,c\n" + rest * 30 + '1,2,"3\n' + rest,
-    }
-
-
-@pytest.mark.parametrize("which", open_quotes())
-@pytest.mark.parametrize("rule", ["error", *sampled("drop", "null")])
-def test_a_quote_that_is_never_closed_loses_nothing(tmp_path, which, rule):
-    (tmp_path / "in.csv").write_text(open_quotes()[which])
-    fm = kafeat.fit({"steps": [IID]}, pa.table(dict(zip("ab", RNG.normal(size=(2, 9)), strict=True))))
-    told = r"in.csv: .*(quote|expected 3 fields, got|expected a number|less than)"
-    with pytest.raises(DataError, match=told):
-        transform_file(fm, tmp_path / "in.csv", tmp_path / "out.npy", on_bad_rows=rule)
-    assert not (tmp_path / "out.npy").exists()
-
-
 def test_a_null_row_of_one_column_is_a_row(tmp_path):
     (tmp_path / "in.csv").write_text("a\n1\nx\n3\n")
     fm = kafeat.fit({"steps": ["standardize"]}, pa.table({"a": [1.0, 2.0, 3.0]}))

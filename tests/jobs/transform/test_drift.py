@@ -77,13 +77,6 @@ def test_a_map_of_an_older_kafeat_says_so(fm, tmp_path):
         shares(old, X, tmp_path, max_drift=0.5)
 
 
-def test_the_range_is_kept_in_the_file(fm, tmp_path):
-    fm.save(tmp_path / "m.joblib")
-    loaded = kafeat.load(tmp_path / "m.joblib")
-    np.testing.assert_array_equal(loaded.column_ranges.low, fm.column_ranges.low)
-    np.testing.assert_array_equal(loaded.column_ranges.high, fm.column_ranges.high)
-
-
 @pytest.mark.parametrize(
     ("plain", "what"),
     [

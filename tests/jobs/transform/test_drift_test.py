@@ -98,12 +98,6 @@ def test_a_map_of_an_older_kafeat_says_so(fm, tmp_path):
         go(old, OTHERS, tmp_path, drift_test=0.01)
 
 
-def test_a_file_holds_it(fm, tmp_path):
-    loaded = kafeat.model.load.loads(fm.dumps())
-    assert loaded.feature_mean is not None
-    assert outcome(loaded, OTHERS, tmp_path) == outcome(fm, OTHERS, tmp_path)
-
-
 def test_parts_are_tested_alone_and_again(fm, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.mkdir("in")

@@ -116,17 +116,3 @@ def test_numbers_alone_hold_ends_too(model, data, table, tmp_path):
     kafeat.predict(data, tmp_path / "o.npy", model=fm, interval=0.9)
     expected = np.column_stack([fm.predict(table), fm.predict_interval(table)])
     np.testing.assert_array_equal(np.load(tmp_path / "o.npy"), expected)
-
-
-def test_parts_are_made_again_for_another_interval(model, data, tmp_path):
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.parquet").write_bytes((tmp_path / "data.parquet").read_bytes())
-    model("y").save(tmp_path / "m.joblib")
-    kept = []
-    for level in (0.8, 0.8, 0.9):
-        written = kafeat.predict(
-            tmp_path / "in", tmp_path / "out", model=tmp_path / "m.joblib", interval=level, resume=True,
-            output_format="parquet",
-        )  # fmt: skip
-        kept.append(written.kept)
-    assert kept == [0, 1, 0]

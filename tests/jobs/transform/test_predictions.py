@@ -12,7 +12,6 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, GateError, UsageError
-from kafeat.io.options import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from tests.jobs.files import transform_file, transform_parts, verify_file
 from tests.jobs.transform.conftest import CLASSES, CONFIG
@@ -93,17 +92,6 @@ def test_bytes_do_not_depend_on_jobs_or_parts(model, data, tmp_path):
     assert (run.parts, run.rows, run.columns, run.what) == (4, 700, 3, "predictions")
     parts = pa.concat_tables([pq.read_table(part) for part in sorted((tmp_path / "parts").glob("*.parquet"))])
     assert parts.equals(pq.read_table(one))
-
-
-def test_resume_makes_predictions_again_if_features_were_written(model, data, tmp_path):
-    def run(features):
-        writing = OutputOptions(features=features)
-        place = str(tmp_path / "parts")
-        return transform_parts(model("y"), data, place, writing=writing, rows_per_file=200, resume=True)
-
-    assert run(features=False).kept == 0
-    assert run(features=False).kept == 4
-    assert run(features=True).kept == 0
 
 
 @pytest.mark.parametrize("label", ["text", "integer", "boolean", "y"])

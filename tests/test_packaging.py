@@ -36,10 +36,6 @@ def test_every_requirement_has_a_lower_bound_that_can_be_tested():
         assert re.fullmatch(r"[\w.-]+(\[\w+\])?>=\d[\w.]*(,<2)?", requirement), requirement
 
 
-def test_types_are_shipped():
-    assert (Path(kafeat.__file__).parent / "py.typed").exists()
-
-
 @pytest.mark.skipif(shutil.which("objdump") is None or platform.machine() != "x86_64", reason="of x86-64")
 def test_a_wheel_runs_on_every_processor_of_its_platform():
     library = Path(kafeat.__file__).parent / "compiled/kernels.so"

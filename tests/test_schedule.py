@@ -30,16 +30,16 @@ def block(title):
     return found[0]
 
 
-def installed(folder, title):
+def installed(folder, title, text=None):
     script = folder / title
-    script.write_text(block(title), encoding="utf-8")
+    script.write_text(text or block(title), encoding="utf-8")
     script.chmod(0o755)
     return script
 
 
 def run(script, folder, *words, **variables):
-    # as little as cron gives
-    environment = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(folder), **variables}
+    # as little as cron gives, and a kafeat in the folder `bin` comes first
+    environment = {"PATH": f"{folder}/bin:{BIN}:/usr/bin:/bin", "HOME": str(folder), **variables}
     if "PYTHONPATH" in os.environ:
         environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
     words = [script, folder, *words]
@@ -82,6 +82,57 @@ def test_a_night_and_the_next(folder):
         # rows and columns may differ in the last bit
         np.testing.assert_allclose(features(folder), expected, rtol=0, atol=8 * np.finfo(np.float32).eps)
     assert json.loads((folder / "features.json").read_text())["output"]["rows"] == 1797
+
+
+def break_after(folder, command, harm):
+    """Let every `kafeat COMMAND` be followed by something that does harm."""
+    (folder / "bin").mkdir()
+    lines = ("#!/bin/sh", f'{BIN}/kafeat "$@" || exit', f'[ "$1" != {command} ] || {harm}')
+    installed(folder / "bin", "kafeat", "\n".join(lines))
+
+
+@pytest.mark.parametrize(("command", "harm", "code"), [
+    ("transform", "cp incoming.parquet features.new.parquet", 6), ("transform", "rm features.new.parquet", 5),
+    ("transform", "kill -9 $PPID", -9), ("verify", "rm features.new.parquet", 5), ("verify", "exit 6", 6),
+])  # fmt: skip
+def test_a_night_that_is_not_verified_leaves_the_previous_one(folder, command, harm, code):
+    script = installed(folder, "nightly-features")
+    assert run(script, folder).returncode == 0
+    before = {name: (folder / name).read_bytes() for name in ("features.parquet", "features.json")}
+    pq.write_table(pq.read_table(folder / "incoming.parquet").slice(0, 900), folder / "incoming.parquet")
+    break_after(folder, command, harm)
+    failed = run(script, folder)
+    assert failed.returncode == code
+    assert code < 0 or f"exit code {code}" in failed.stderr
+    assert before == {name: (folder / name).read_bytes() for name in before}
+    shutil.rmtree(folder / "bin")
+    assert run(script, folder).returncode == 0  # nothing of the failure is in the way
+    assert json.loads((folder / "features.json").read_text())["output"]["rows"] == 900
+
+
+def test_a_model_is_replaced_by_one_that_is_no_worse(folder):
+    script, table = installed(folder, "retrain-model"), pq.read_table(folder / "incoming.parquet")
+    places = [folder / name for name in ("map.joblib", "map.previous.joblib")]
+    places[0].unlink()
+    (folder / "best.yaml").write_text("steps: [standardize, {kind: fourier, n_components: 32}, ridge]")
+    pq.write_table(table.slice(1400), folder / "recent.parquet")
+    pq.write_table(table.slice(0, 300), folder / "labelled.parquet")
+    assert (run(script, folder).returncode, places[1].exists()) == (0, False)
+    first = places[0].read_bytes()
+    pq.write_table(table.slice(0, 1400), folder / "labelled.parquet")
+    assert run(script, folder).returncode == 0  # more rows, a better model
+    second = places[0].read_bytes()
+    assert first != second
+    assert places[1].read_bytes() == first
+    assert run(script, folder).returncode == 0  # the same model is no worse
+    assert [place.read_bytes() for place in places] == [second, second]
+    for rows, code in ((table.drop_columns(["label"]), 3), (table.slice(0, 60), 6)):
+        pq.write_table(rows, folder / "labelled.parquet")
+        refused = run(script, folder)
+        assert (refused.returncode, [place.read_bytes() for place in places]) == (code, [second, second])
+    break_after(folder, "evaluate", "echo [] > in-use.json")
+    assert run(script, folder).returncode == 2  # a score that cannot be read is none to compare with
+    assert places[0].read_bytes() == second
 
 
 def test_a_missing_column_is_in_the_mail(folder):

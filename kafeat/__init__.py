@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from kafeat._version import __version__
 
-# What type checkers take for true. Not from `typing`, whose import an early interrupt would meet: see __main__.py.
+# Type checkers assume True. Not from `typing`, because an early interrupt could hit its import: see __main__.py.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any

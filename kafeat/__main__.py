@@ -1,4 +1,4 @@
-"""The start of the process: nothing is imported before an interrupt is sure to end it without a traceback."""
+"""The start of the process. Nothing is imported before an interrupt is sure to end it without a traceback."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class _WithoutPandas:
-    """A finder of modules that finds no pandas.
+    """A module finder that hides pandas.
 
-    Arrow imports it to see whether a list is a column of pandas, which takes longer than all that a short command does.
+    Arrow imports pandas to check whether a list is one of its columns, which takes longer than a whole short command.
     """
 
     @staticmethod
@@ -25,15 +25,15 @@ class _WithoutPandas:
 
 
 def main() -> NoReturn:
-    """`kafeat`, or `python -m kafeat`."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the command line listens
-    # It would look through all installed packages.
+    """Run `kafeat`, or `python -m kafeat`."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the command line handles it
+    # It would search all installed packages.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if sys.argv[1:2] in (["transform"], ["predict"]):
-        # Dask needs pandas: --engine, or KAFEAT_ENGINE and its like.
+        # Dask needs pandas: --engine, or KAFEAT_ENGINE and the like.
         if not any("engine" in word.lower() for word in (*sys.argv[2:], *os.environ)):
             sys.meta_path.insert(0, _WithoutPandas)
-        gc.disable()  # until the job begins: nothing that is imported goes, and to see that takes a tenth of a start
+        gc.disable()  # until the job begins: no import is garbage, and checking that takes a tenth of the start
     from kafeat.cli.main import main as run
 
     run()

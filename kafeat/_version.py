@@ -1,3 +1,3 @@
-"""The version, alone in a file so that asking for it imports nothing."""
+"""The version, in its own file so that reading it imports nothing."""
 
 __version__ = "1.0.0"

@@ -179,7 +179,7 @@ def _lazy(
 
 @dataclass(frozen=True)
 class _TaskInputs:
-    """Input of every task: the map, the output columns, and the columns to read."""
+    """The input of every task: the map, the output columns, and the columns to read."""
 
     sent: SharedMap
     frame: Frame
@@ -197,14 +197,14 @@ def _reads(names: Reader, fm: FeatureMap, frame: Frame) -> list[str]:
 
 
 def _check_types(meta: pd.DataFrame, fm: FeatureMap, reads: Sequence[str]) -> None:
-    """Refuse wrong types before anything runs. Objects and text are not checked, as they may hold lists."""
+    """Refuse wrong types before anything runs. Objects and text are not checked, because they may hold lists."""
     table = _table(meta, reads, "<DataFrame>")
     if not any(pa.types.is_null(kind) or is_text(kind) for kind in table.schema.types):
         match(TableReader(table, "<DataFrame>"), fm.columns, ())
 
 
 def _task(work: _TaskInputs) -> Any:
-    """Make one task that all others depend on, as a literal would be sent along with each of them."""
+    """Make one task on which all others depend, because a literal would be sent with each of them."""
     return dask.delayed(work, name=f"kafeat-map-{tokenize(work)}", traverse=False)
 
 
@@ -213,7 +213,7 @@ def _partition(
 ) -> pd.DataFrame:
     fm, frame = work.sent.map, work.frame
     out = frame.memory(fm).buffer(0, len(part))
-    if len(part):  # an empty column of objects does not show what it would hold
+    if len(part):  # an empty column of objects does not show its type
         number = "" if partition_info is None else f" {partition_info['number']}"
         place = f"<partition{number}>"
         fm.fill(frame.program(fm), TableReader(_table(part, work.reads, place), place), 1, out)
@@ -221,13 +221,13 @@ def _partition(
 
 
 def _table(part: pd.DataFrame, reads: Iterable[str], place: str) -> pa.Table:
-    """Convert columns to Arrow, one by one, as pyarrow would include the index and use threads."""
+    """Convert columns to Arrow one by one, because pyarrow would include the index and use threads."""
     labels = {str(label): label for label in part.columns}
     arrays = {}
     for name in reads:
         column = part[labels[name]]
         try:
-            # From NumPy, so that NaN stays NaN, and does not become null in messages.
+            # From NumPy, so that NaN stays NaN and does not become null in messages.
             plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiu"
             arrays[name] = pa.array(column.to_numpy() if plain else column)
         except (pa.ArrowException, TypeError, ValueError) as error:

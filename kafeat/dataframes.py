@@ -23,7 +23,7 @@ Content = Literal["features", "unit variance", "predictions"]
 
 @dataclass(frozen=True)
 class FrameOptions:
-    """The arguments of `transform` and `predict` that say which columns a frame gets."""
+    """The arguments of `transform` and `predict` that choose the columns of a frame."""
 
     keep: Sequence[str] = ()
     layout: Literal["columns", "list"] = "columns"
@@ -32,7 +32,7 @@ class FrameOptions:
     content: Content = "features"
 
     def frame(self, source: Reader, fm: FeatureMap, dtypes: Sequence[str]) -> Frame:
-        """Return the output columns; refuse unknown, repeated and clashing columns."""
+        """Return the output columns. Refuse unknown, repeated and clashing columns."""
         kept, predicts = self._kept(source), self.content == "predictions"
         if self.layout not in ("columns", "list"):
             raise UsageError(f"layout: expected columns or list, got {self.layout!r}")
@@ -66,7 +66,7 @@ class FrameOptions:
         )
 
     def _kept(self, source: Reader) -> tuple[str, ...]:
-        """Return the passthrough columns; refuse unknown and repeated ones."""
+        """Return the passthrough columns. Refuse unknown and repeated ones."""
         if isinstance(self.keep, str) and self.keep != "all":
             raise UsageError(f"keep: expected a list of columns or 'all', got {self.keep!r}")
         kept = tuple(field.name for field in source.fields) if self.keep == "all" else tuple(self.keep)
@@ -79,33 +79,33 @@ class FrameOptions:
 
 @dataclass(frozen=True)
 class Frame:
-    """The output columns: passthrough columns, then the features, one column each or one column of lists.
+    """The output columns: passthrough columns, then the features, as one column each or one column of lists.
 
-    With `content` predictions, the numbers are those of a predictor, and the column `class_name` holds the classes.
+    If `content` is predictions, the numbers are those of a predictor, and the column `class_name` holds the classes.
     """
 
     keep: tuple[str, ...]
     keeps_all: bool
     layout: Literal["columns", "list"]
     names: tuple[str, ...]
-    """Names of the feature columns; a single one for lists."""
+    """Names of the feature columns. A list column has a single name."""
     dtype: np.dtype[Any]
     content: Content
     class_name: str | None
     writing: OutputOptions
 
     def program(self, fm: FeatureMap) -> Program:
-        """Return what makes the numbers of the frame."""
+        """Return the program that computes the numbers of the frame."""
         return outputs_of(fm, self.writing).program()
 
     def memory(self, fm: FeatureMap) -> NewArrays:
         """Return a target whose features become columns without a copy, in the order of a file of that layout."""
         width = self.program(fm).width
         if self.content == "predictions":
-            return NewArrays(width, PREDICTION_DTYPE)  # rounded to the dtype of the columns later
+            return NewArrays(width, PREDICTION_DTYPE)  # rounded later to the dtype of the columns
         return NewArrays(width, self.dtype, "F" if self.layout == "columns" else "C")
 
     @property
     def not_features(self) -> tuple[str, ...]:
-        """Columns that a map without names skips; if all columns are kept, features are among them."""
+        """Columns that a map without names skips. If all columns are kept, features are among them."""
         return () if self.keeps_all else self.keep

@@ -1,6 +1,6 @@
 """Errors that a user can cause, each with the exit code of the command.
 
-A message reads `place: name: expected ..., got ...`, and names the remedy where there is one.
+A message has the form `place: name: expected ..., got ...`, and names the remedy if there is one.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ LONGEST = 60
 
 
 class KafeatError(Exception):
-    """A problem that the user can solve; commands show it without a traceback."""
+    """A problem that the user can solve. Commands show it without a traceback."""
 
     exit_code: ClassVar[int] = 1
     retry: bool = False
-    """True if the same command may succeed later: a network, a disk or a lock is in its way."""
+    """True if the same command may succeed later, after trouble with a network, a disk or a lock."""
     result: Any = None
-    """What was done until then, where rules refuse the result: its statistics are written all the same."""
+    """What was done so far, if the rules reject the result. Its statistics are still written."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(visible(without_secrets(message)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Not by `__init__`, whose arguments are other ones in some classes: a worker's error is sent as a pickle.
+        # Not by `__init__`, whose arguments differ in some classes: a worker's error is sent as a pickle.
         return _with_message, (type(self), self.args), vars(self)
 
 
@@ -44,7 +44,7 @@ class UsageError(KafeatError):
 
 
 class ConfigError(UsageError):
-    """A config is invalid; the message lists all mistakes, one a line."""
+    """A config is invalid. The message lists all mistakes, one per line."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
@@ -61,8 +61,8 @@ class InvalidValueError(DataError):
     """One entry of a matrix or of a passthrough column is not accepted.
 
     It is raised where only the position in the matrix is known: `row` and `column`, both from 0. `column` is None if
-    the entry is not one of the input, and a name for a passthrough column. A caller that knows the file and the names
-    converts it by `located`.
+    the entry does not come from one column of the input, and a name for a passthrough column. A caller that knows the
+    file and the names converts it by `located`.
     """
 
     def __init__(self, row: int, column: int | str | None, problem: str) -> None:
@@ -72,7 +72,7 @@ class InvalidValueError(DataError):
 
     @property
     def missing(self) -> bool:
-        """True for a missing number, time or list of numbers, which the step `impute` would fill in."""
+        """True for a missing number, time or list of numbers, which the step `impute` would fill."""
         expected = ("expected a finite number", "expected a list", "expected a time")
         return self.problem.startswith(expected) and self.problem.endswith(
             ("got null", "got nan", "read as null")
@@ -83,11 +83,11 @@ class InvalidValueError(DataError):
         return InvalidValueError(self.row + rows, self.column, self.problem)
 
     def named(self, names: Sequence[str]) -> str | None:
-        """Return the name of the column; `names` are those of the features."""
+        """Return the name of the column. `names` are those of the features."""
         return self.column if self.column is None or isinstance(self.column, str) else names[self.column]
 
     def located(self, place: str, names: Sequence[str]) -> DataError:
-        """Return an error with file, row, name of the column, and the problem."""
+        """Return an error with the file, the row, the name of the column, and the problem."""
         return DataError(f"{place}: {InvalidValueError(self.row, self.named(names), self.problem)}")
 
 
@@ -98,7 +98,7 @@ class ArtifactError(KafeatError):
 
 
 class SystemRefusedError(KafeatError):
-    """The system refused an operation: a missing file, permission, a full disk, a lost connection."""
+    """The system failed to do something: a missing file, no permission, a full disk, a lost connection."""
 
     exit_code = 5
 
@@ -134,7 +134,7 @@ class PartsError(KafeatError):
 
 
 class KafeatWarning(UserWarning):
-    """The input of a fit is valid, but probably not what the user meant."""
+    """The input is valid for fitting, but probably not what the user meant."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(visible(without_secrets(message)))
@@ -157,26 +157,26 @@ _PASSING = {
 
 
 def may_pass(error: OSError) -> bool:
-    """Return true for an error of the system that may be gone later: of a disk, a network, or too many files."""
+    """Return true for a system error that may be gone later: of a disk, a network, or too many open files."""
     return error.errno in _PASSING
 
 
 def without_secrets(text: str) -> str:
-    """Return the text with its URIs cut down to scheme, host and path, as many people read messages."""
+    """Return the text with its URIs reduced to scheme, host and path, because many people read messages."""
     if "://" not in text:
         return text
-    # An unescaped /, ? or # of a secret key ends the host, so everything up to the last @ is removed.
+    # An unescaped /, ? or # in a secret key ends the host, so everything up to the last @ is removed.
     text = re.sub(r"(\w://)(?![^\s/?#@]*:\d+/)[^\s/?#@]*:[^\n]*@", r"\1", text)
     text = re.sub(r"(\w://)[^\s/?#@]*@", r"\1", text)
     return re.sub(r"(\w://[^?'\"\n]*)\?(?=\w+=)[^\s'\"]*?(?=[:,;]?(?:[\s'\"]|$))", r"\1", text)
 
 
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Controls but for tabs and line ends, and marks that change the direction of text or end a line."""
+"""Control characters except tabs and line ends, and marks that change the direction of text or end a line."""
 
 
 def visible(text: str) -> str:
-    """Return text with escapes for what a terminal would obey and not show, such as `\\x1b` and `\\u202e`.
+    """Return text with escapes for characters that would control a terminal, such as `\x1b` and `\u202e`.
 
     Names and values come from files that others have made.
     """
@@ -184,22 +184,22 @@ def visible(text: str) -> str:
 
 
 def visible_json(text: str) -> str:
-    """Return the same of JSON, whose values stay the same."""
+    """Do the same for JSON text. Its values stay the same."""
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def spell_row(row: int) -> str:
-    """Spell a row for messages: counted from 1, and its index from 0, without the header."""
+    """Spell a row for messages: counted from 1, and its index from 0, not counting the header."""
     return f"row {row + 1} (index {row})"
 
 
 def quoted(name: str) -> str:
-    """Return a name in quotes, with control characters escaped and cut to a limited length."""
+    """Return a name in quotes, cut to a limited length, with control characters escaped."""
     return repr(name) if len(name) <= LONGEST else f"{name[:LONGEST]!r}..."
 
 
 def counted(number: int, what: str) -> str:
-    """Return a number with its noun, as `1 file` or `2 files`."""
+    """Return a number with its noun, such as `1 file` or `2 files`."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 

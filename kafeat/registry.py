@@ -1,7 +1,7 @@
-"""The kinds of steps: found by the names of their files, imported one at a time when they are asked for.
+"""The kinds of steps, found by the names of their files, and imported one at a time when needed.
 
-One kind, one name: the file `tensor_sketch.py` holds the class `TensorSketch`, and YAML says
-`kind: tensor_sketch`. There is no list to keep up to date.
+One kind, one name: the file `tensor_sketch.py` holds the class `TensorSketch`, and YAML uses `kind: tensor_sketch`.
+There is no list to keep up to date.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def names_in(package: ModuleType) -> tuple[str, ...]:
     return _names_in(tuple(package.__path__))
 
 
-@cache  # every step of a config asks
+@cache  # every step of a config asks for this
 def _names_in(folders: tuple[str, ...]) -> tuple[str, ...]:
     names = (module.name for module in iter_modules(folders) if not module.ispkg)
     return tuple(sorted(name for name in names if not name.startswith("_")))
@@ -51,7 +51,7 @@ def load_class(package: ModuleType, name: str, base: type) -> type[Any]:
         module = import_module(f"{package.__name__}.{name}")
     except (MemoryError, OSError):
         raise
-    except Exception as error:  # the module is somebody's: its import may raise anything
+    except Exception as error:  # importing a third-party module may raise anything
         raise UsageError(
             f"{_place(error, package, name)}: expected a module that Python imports, got "
             f"{type(error).__name__}: {first_line(error)}"
@@ -63,7 +63,7 @@ def load_class(package: ModuleType, name: str, base: type) -> type[Any]:
 
 
 def _place(error: Exception, package: ModuleType, name: str) -> str:
-    """Return the file and the line of an error of an import: the last line of the module itself that took part."""
+    """Return the file and the line of an import error: the last line of the module itself in the traceback."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     lines = [one for one in extract_tb(error.__traceback__) if one.filename.endswith(f"{os.sep}{name}.py")]
@@ -77,7 +77,7 @@ def check_kind(kind: str) -> None:
 
 
 def step_class(kind: str) -> type[Step]:
-    """The class of a kind; only its own module is imported."""
+    """Return the class of a kind. Only its own module is imported."""
     packages = (kafeat.samplers, samplers()), (kafeat.scalers, scalers()), (kafeat.predictors, predictors())
     for package, known in packages:
         if kind in known:
@@ -86,10 +86,10 @@ def step_class(kind: str) -> type[Step]:
 
 
 def build_step(recipe: object) -> Step:
-    """The step that a recipe (`kind` and parameters, or the kind alone) stands for; a step is handed back as it is.
+    """Return the step for a recipe (`kind` and parameters, or only the kind). A step is returned as it is.
 
-    A mistake raises pydantic's `ValidationError`. Inside of another model, pydantic takes such errors over
-    and puts its own place in front, so that their places are whole at any depth.
+    A mistake raises pydantic's `ValidationError`. Inside another model, pydantic adds its own place in front of such
+    errors, so that their places are complete at any depth.
     """
     if isinstance(recipe, Step):
         return recipe
@@ -121,7 +121,7 @@ def _validated(found: type[Step], parameters: Mapping[str, Any]) -> Step:
 
 
 def _build_inner(recipe: object) -> Step:
-    """Return a step that stands in another one."""
+    """Return a step inside another one."""
     step = build_step(recipe)
     if isinstance(step, Predictor):
         raise _refusal((), recipe, "a scaler or a sampler, as a predictor is the last step of all", step.kind)
@@ -144,33 +144,33 @@ def _check_combinations(
 
 
 MOST_COMBINATIONS = 10_000
-"""Combinations of the values in one step that a search may have to choose from."""
+"""The most combinations of values in one step among which a search may choose."""
 
 VALIDATE = "{validate: [values]}"
-"""The search for the value of any parameter that predicts the label best, as it is written."""
+"""How to write a search for the parameter value that predicts the label best."""
 
 _READ_BY = ("columns", "maps")
-"""Parameters that say what is read, so that they are needed before anything can be chosen."""
+"""Parameters that decide what is read, so they are needed before anything can be chosen."""
 
 SEARCHES = {
     "gamma": VALIDATE,
     "n_components": "{target_error: a number above 0 and below 1}",
 }
-"""Parameters that are most often chosen from the data, and how that is written."""
+"""Parameters that are most often chosen from the data, and how to write that."""
 
 
 def accepted(name: str, field: FieldInfo) -> str:
-    """Describe the values of a parameter of a step, with the search where there is one."""
+    """Describe the values of a step's parameter, with the search if there is one."""
     return expected(field) + (f", or {SEARCHES[name]}" if name in SEARCHES else "")
 
 
 def _is_search(name: str, value: object) -> bool:
-    """Return True for a mapping with the key of a search, and for any mapping if the parameter takes no other."""
+    """Return True for a mapping with the key of a search, and for any mapping if the parameter accepts no other."""
     return isinstance(value, Mapping) and ("validate" in value or name in SEARCHES)
 
 
 def _search(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """A search as builtins, or a refusal."""
+    """Return a search as builtins, or raise an error."""
     if name in _READ_BY:
         raise _refusal((name,), wanted, "a value, as it says what is read", "a search")
     if list(wanted) == ["validate"] and isinstance(wanted["validate"], list | tuple) and wanted["validate"]:
@@ -191,35 +191,35 @@ AnyStep: TypeAlias = Annotated[
     STEP,
     WithJsonSchema(ANY_STEP),
 ]
-"""A field that holds a step of any kind; it reads and writes recipes."""
+"""A field that holds a step of any kind. It reads and writes recipes."""
 
 
 def _refusal(loc: tuple[str, ...], value: object, expected: str, got: str) -> ValidationError:
-    # braces in the text would be taken for the names of more context
+    # braces in the text would be read as names of further context
     mistake = PydanticCustomError("step", "{text}", {"text": f"expected {expected}, got {got}"})
     return ValidationError.from_exception_data("step", [InitErrorDetails(type=mistake, loc=loc, input=value)])
 
 
 def samplers() -> tuple[str, ...]:
-    """The kinds of samplers, in alphabetical order."""
+    """Return the kinds of samplers, in alphabetical order."""
     return names_in(kafeat.samplers)
 
 
 def scalers() -> tuple[str, ...]:
-    """The kinds of scalers, in alphabetical order."""
+    """Return the kinds of scalers, in alphabetical order."""
     return names_in(kafeat.scalers)
 
 
 def predictors() -> tuple[str, ...]:
-    """The kinds of predictors, in alphabetical order."""
+    """Return the kinds of predictors, in alphabetical order."""
     return names_in(kafeat.predictors)
 
 
 def map_kinds() -> tuple[str, ...]:
-    """The kinds of the steps of a map: scalers first, as they come first in a chain."""
+    """Return the kinds of the steps of a map: scalers first, because they come first in a chain."""
     return scalers() + samplers()
 
 
 def kinds() -> tuple[str, ...]:
-    """Every kind, predictors last."""
+    """Return every kind, predictors last."""
     return map_kinds() + predictors()

@@ -51,7 +51,7 @@ try:
 except ImportError as error:
     raise ImportError(f"kafeat.spark: expected pyspark, got: {error}; pip install 'kafeat[spark]'") from error
 
-# Bytes of a batch for Spark, of which its workers and the JVM hold a few.
+# Bytes in a batch for Spark. Its workers and the JVM hold a few batches each.
 _BATCH_BYTES = 32 << 20
 
 
@@ -178,11 +178,11 @@ def _lazy(df: DataFrame, model: str | os.PathLike[str] | FeatureMap, options: Fr
     columns = match(source, fm.columns, frame.not_features)
     needed = list(dict.fromkeys([*(column.name for column in columns.features), *frame.keep]))
 
-    # A named function, as Spark shows its name; its variables are pickled with it.
+    # A named function, because Spark shows its name. Its variables are pickled with it.
     def kafeat_transform(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return _partition((batch.rename_columns(needed) for batch in batches), sent, columns, frame)
 
-    # Columns are numbered for the transfer, as mapInArrow takes no names with dots.
+    # Columns are numbered for the transfer, because mapInArrow accepts no names with dots.
     numbered = df.select(*map(_quoted, needed)).toDF(*(f"c{i}" for i in range(len(needed))))
     return numbered.mapInArrow(kafeat_transform, _schema(df, fm, frame))
 
@@ -200,7 +200,7 @@ def _partition(
     )
     program = frame.program(fm)
     rows = max(1, _BATCH_BYTES // (program.width * frame.dtype.itemsize))
-    # New memory for every chunk, as Spark may keep references to it.
+    # New memory for every chunk, because Spark may keep references to it.
     for done in run(program, chunks, frame.memory(fm), 1, in_memory=True):
         kept = [] if done.chunk.passthrough is None else done.chunk.passthrough.combine_chunks().columns
         arrays = [*kept, *_arrays(done.floats.astype(frame.dtype, copy=False), frame)]
@@ -245,11 +245,11 @@ _ARROW: dict[type[DataType], pa.DataType] = {
     FloatType: pa.float32(), DoubleType: pa.float64(), StringType: pa.string(), BinaryType: pa.binary(),
     DateType: pa.date32(), TimestampType: pa.timestamp("us", "UTC"), TimestampNTZType: pa.timestamp("us"),
 }  # fmt: skip
-"""The types that `mapInArrow` gives. Spark's own function of them changes from version to version."""
+"""The types that `mapInArrow` returns. Spark's own function for them changes from version to version."""
 
 
 def _arrow_type(kind: DataType) -> pa.DataType:
-    """Return the Arrow type of a column. It is null for maps, structs, intervals and the like, which no map reads."""
+    """Return the Arrow type of a column, or null for maps, structs, intervals and the like, which no map reads."""
     if isinstance(kind, DecimalType):
         return pa.decimal128(kind.precision, kind.scale)
     if isinstance(kind, ArrayType):

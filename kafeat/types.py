@@ -1,4 +1,4 @@
-"""Types of the arrays and tables that go through kafeat."""
+"""Types of the arrays and tables that kafeat processes."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Shape: TypeAlias = tuple[int, ...]
 
 
 class ArrayOf(NamedTuple):
-    """An array of a state: its shape, and more if it is not one of floats that is always there."""
+    """An array of a state: its shape, and its differences from a required array of floats."""
 
     shape: Shape
     dtype: str | None = None
     """Its dtype if it holds no floats."""
     optional: bool = False
-    """True if a state may be without it, as those of older files are."""
+    """True if a state may lack it, as in older files."""
 
 
 Shapes: TypeAlias = Mapping[str, Shape | ArrayOf]
-"""The arrays of a state by name; a shape alone is that of floats which are always there."""
+"""The arrays of a state by name. A shape without `ArrayOf` stands for a required array of floats."""
 
 DType: TypeAlias = Literal["float32", "float64"]
 
@@ -53,7 +53,7 @@ class SparseMatrix(Protocol):
     """A sparse matrix or array of SciPy."""
 
     def tocsr(self) -> Any:
-        """Return it in CSR format."""
+        """Return the matrix in CSR format."""
 
 
 TableLike: TypeAlias = npt.ArrayLike | ArrowTable | SparseMatrix

@@ -1,8 +1,8 @@
-"""Steps to operators, one after the other, and the inputs before them.
+"""Convert steps to operators, one after the other, and the inputs before them.
 
-The operators of each kind are a function in `steps/`. Plain numbers are inputs as they are, categories as numbers that
-become their codes: a column whose categories are all whole numbers takes these, and any other takes the place of the
-category in the list that the metadata hold.
+A function in `steps/` adds the operators of each kind. Plain numbers are inputs as they are, and categories are numbers
+that become their codes. If all categories of a column are whole numbers, the input is the number itself. Otherwise it
+is the place of the category in the list in the metadata.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from kafeat.onnx.graph import Value, beside, where
 from kafeat.types import Array
 
 _WHOLE = re.compile(r"-?[0-9]+")
-# Whole numbers beyond that are not all numbers of float32.
+# Not all larger whole numbers are numbers of float32.
 _LARGEST = 1 << 24
 
 Emit = Callable[[FittedStep, Value], Value]
-"""Adds the operators of one fitted step that turn x (n, d) into its image; it refuses what no operator computes."""
+"""Adds the operators of a fitted step, which turn x (n, d) into its image. Refuses what no operator can compute."""
 
 
 def coded(columns: Columns) -> dict[int, Categories]:
-    """The features that are codes of categories, by place."""
+    """Return the features that are codes of categories, by place."""
     categories, at = {}, 0
     for column in columns.features:
         if isinstance(column.categories, Categories):
@@ -44,7 +44,7 @@ def coded(columns: Columns) -> dict[int, Categories]:
 
 
 def takes_numbers(categories: Categories) -> bool:
-    """Return True if the graph takes the categories themselves, and not their codes."""
+    """Return True if the graph's inputs are the categories themselves, not their codes."""
     whole = [int(value) for value in categories.values if _WHOLE.fullmatch(value)]
     return len(set(whole)) == len(categories.values) and max(map(abs, whole)) <= _LARGEST
 
@@ -57,7 +57,7 @@ def numbers_of(categories: Categories) -> Array:
 
 
 def category_metadata(columns: Columns) -> dict[str, Any]:
-    """Per column of categories: the list of them, and whether the input is the number itself or its place in it."""
+    """Return per column of categories their list, and whether the input is the number itself or its place in it."""
     names = columns.names
     return {
         names[j]: {
@@ -70,7 +70,7 @@ def category_metadata(columns: Columns) -> dict[str, Any]:
 
 
 def emit_columns(columns: Columns, x: Value, dtype: np.dtype[Any]) -> Value:
-    """The rows as the first step sees them, in `dtype`; those that a reader refuses are refused."""
+    """Return the rows as the first step sees them, in `dtype`. Refuse the rows that a reader would refuse."""
     categories, graph = coded(columns), x.graph
     with graph.computing_in(dtype), graph.inside("columns"):
         bad = ~_finite(x)
@@ -92,9 +92,9 @@ def emit_columns(columns: Columns, x: Value, dtype: np.dtype[Any]) -> Value:
 
 
 def _code(x: Value, categories: Categories) -> Value:
-    """The code of each number (n, 1); −1 of an unknown or a missing one, which is refused unless it is let through."""
+    """Return the code of each number (n, 1), or −1 for an unknown or missing one, which is refused unless allowed."""
     numbers, graph = numbers_of(categories), x.graph
-    # A one in the place of the category, times the places from 1 on.
+    # A one in the place of the category, multiplied by the places from 1 on.
     hits = x.op("Equal", numbers[None, :]).cast(graph.dtype)
     code = hits.matmul(np.arange(1.0, len(numbers) + 1)[:, None]) - 1.0
     if categories.rest:
@@ -113,12 +113,12 @@ def _finite(x: Value) -> Value:
 
 
 def convertible() -> tuple[str, ...]:
-    """The kinds that a graph can have, in alphabetical order."""
+    """Return the kinds that a graph can have, in alphabetical order."""
     return tuple(sorted(_emitters()))
 
 
 def emit_chain(chain: Chain, x: Value, dtype: np.dtype[Any]) -> Value:
-    """The outputs of a chain, (n, D), in the dtype of the graph; x is of `dtype`.
+    """Return the outputs of a chain, (n, D), in the dtype of the graph. x is of `dtype`.
 
     As in `transform`, steps before the cast compute in float64.
     """
@@ -139,7 +139,7 @@ def emit_chain(chain: Chain, x: Value, dtype: np.dtype[Any]) -> Value:
 
 
 def _cast(x: Value, dtype: np.dtype[Any], wanted: np.dtype[Any]) -> Value:
-    """x of `dtype` as a step wants it; a row with a number that this cannot hold is refused."""
+    """Return x, which is of `dtype`, as a step wants it. Refuse a row with a number that this cannot hold."""
     if dtype == wanted:
         return x
     if wanted != DOUBLE:
@@ -150,7 +150,7 @@ def _cast(x: Value, dtype: np.dtype[Any], wanted: np.dtype[Any]) -> Value:
 
 @cache
 def _emitters() -> dict[str, Emit]:
-    """The functions `emit_<kind>` that the modules in `steps/` define, by kind."""
+    """Return the functions `emit_<kind>` that the modules in `steps/` define, by kind."""
     emitters = {}
     for module in iter_modules(kafeat.onnx.steps.__path__, "kafeat.onnx.steps."):
         for name, member in vars(import_module(module.name)).items():

@@ -1,4 +1,4 @@
-"""Formulas that several steps share, where ONNX has no operator of that name."""
+"""Formulas that several steps share, for which ONNX has no operator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafeat.types import Array, Floats
 
 
 def log1p(x: Value) -> Value:
-    """log(1 + x) to the last digits also for tiny x: log(u)·x/(u − 1) with u = fl(1 + x), and x where u is 1.
+    """Return log(1 + x) to the last digits also for tiny x: log(u)·x/(u − 1) with u = fl(1 + x), and x where u is 1.
 
     The rounding of u is in both factors and cancels (Kahan; Higham 2002, section 1.14.1).
     """
@@ -23,35 +23,35 @@ def log1p(x: Value) -> Value:
 
 
 def positive_or_one(x: Value) -> Value:
-    """x where it is above 0, and 1 elsewhere: what norms divide by."""
+    """Return x where it is above 0, and 1 elsewhere, as a divisor for norms."""
     return where(x > 0.0, x, 1.0)
 
 
 def refuse_negative(x: Value) -> None:
-    """Histogram kernels are defined for x ≥ 0."""
+    """Refuse negative numbers, because histogram kernels are defined for x ≥ 0."""
     x.graph.refuse(x < 0.0)
 
 
 def same_in_all_rows(x: Value, values: Array) -> Value:
-    """A matrix with a row of `values` for every row of x."""
+    """Return a matrix with a row of `values` for every row of x."""
     rows = x.op("Shape").op("Gather", np.array([0]), axis=0)
     return x.graph.op("Expand", values[None, :], rows.op("Concat", np.array([len(values)]), axis=0))
 
 
 def flattened(x: Value, width: int) -> Value:
-    """(n, ...) as (n, width)."""
+    """Return (n, ...) as (n, width)."""
     return x.op("Reshape", np.array([-1, width]))
 
 
 def product(x: Value, matrix: Floats) -> Value:
-    """x Mᵀ of a matrix M (m, d)."""
+    """Return x Mᵀ for a matrix M (m, d)."""
     return x.matmul(np.ascontiguousarray(matrix.T))
 
 
 def expm1(x: Value) -> Value:
-    """e^x − 1 to the last digits also for tiny x: (u − 1)·x/log(u) with u = fl(e^x), and x where u is 1.
+    """Return e^x − 1 to the last digits also for tiny x: (u − 1)·x/log(u) with u = fl(e^x), and x where u is 1.
 
-    Below −80 it is −1 to the last digit, and log(u) is no number soon.
+    Below −80, it is −1 to the last digit, and log(u) would soon be infinite.
     """
     x = x.op("Max", -80.0)
     u = x.op("Exp")
@@ -62,7 +62,7 @@ def expm1(x: Value) -> Value:
 
 
 def normal_quantile(p: Value, most: float) -> Value:
-    """Φ⁻¹(p), from −`most` to `most`; p below 1.4e-11 counts as that. Source: Wichura 1988, algorithm AS 241."""
+    """Return Φ⁻¹(p), from −`most` to `most`, with p at least 1.4e-11. Source: Wichura 1988, algorithm AS 241."""
     centred = p - 0.5
     middle = 0.425**2 - centred * centred
     near = centred * _ratio(middle.op("Max", 0.0), _NEAR)
@@ -75,7 +75,7 @@ def normal_quantile(p: Value, most: float) -> Value:
     return value.op("Clip", -most, most)
 
 
-# Numerators and denominators, from the constant on.
+# Numerators and denominators, beginning with the constant.
 _NEAR = (
     (
         3.3871328727963666080, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
@@ -104,48 +104,48 @@ def _ratio(x: Value, coefficients: tuple[Sequence[float], Sequence[float]]) -> V
 
 
 def _polynomial(x: Value, coefficients: Sequence[float]) -> Value:
-    """By Horner's rule; coefficients from the constant on."""
+    """Return a polynomial by Horner's rule. The coefficients begin with the constant."""
     total = x.graph.constant(coefficients[-1])
     for coefficient in coefficients[-2::-1]:
         total = total * x + coefficient
     return total
 
 
-# Numbers that a row takes in each operator: what a batch needs of memory is some of these per row.
+# Numbers per row in each operator. A batch needs memory for a few times as many per row.
 _NUMBERS = 4096
 
 
 def blocks(rows: Floats) -> Iterator[Floats]:
-    """The rows of a matrix (m, d), as many at a time as an operator takes."""
+    """Yield the rows of a matrix (m, d), as many at a time as an operator can process."""
     some = max(1, _NUMBERS // rows.shape[1])
     return (rows[start : start + some] for start in range(0, len(rows), some))
 
 
 Parts = list[Value | None]
-"""Sums over sets of some of the columns each, (n, rows, columns); None: 0. Halves of the columns are merged."""
+"""Sums over sets of some of the columns each, (n, rows, columns), or None for 0. Halves of the columns are merged."""
 Merge = Callable[[Parts, Parts], Parts]
-"""The sums over sets of the columns of both."""
+"""Returns the sums over sets of the columns of both halves."""
 
 
 def sets_of_size(x: Value, rows: Floats, size: int) -> Value:
-    """Σ_{|S| = size} Π_{i ∈ S} x_i r_i of every row r of a matrix (m, d), (n, m)."""
+    """Return Σ_{|S| = size} Π_{i ∈ S} x_i r_i for every row r of a matrix (m, d), (n, m)."""
     return _merged(x, rows, 0.0, lambda term: [term, *[None] * (size - 1)], _of_sizes)
 
 
 def larger_sets(x: Value, rows: Floats, least: int) -> Value:
-    """Σ_{|S| ≥ least} Π_{i ∈ S} x_i r_i, least = 1 or 2, (n, m)."""
+    """Return Σ_{|S| ≥ least} Π_{i ∈ S} x_i r_i, least = 1 or 2, (n, m)."""
     if least == 1:
         return _merged(x, rows, 0.0, lambda term: [term], _of_one)
     return _merged(x, rows, 0.0, lambda term: [term, None], _of_two)
 
 
 def all_sets(x: Value, rows: Floats, share: float = 1.0) -> Value:
-    """Π_i (share + x_i r_i), (n, m)."""
+    """Return Π_i (share + x_i r_i), (n, m)."""
     return _merged(x, rows, share, lambda term: [term], lambda a, b: [_times(a[0], b[0])])
 
 
 def _merged(x: Value, rows: Floats, share: float, start: Callable[[Value], Parts], merge: Merge) -> Value:
-    """The last part of all columns."""
+    """Return the last part for all columns, merged from halves."""
     x, sums = x.with_axis(1), []
     for block in blocks(rows):
         terms = x * block
@@ -177,7 +177,7 @@ def _of_one(a: Parts, b: Parts) -> Parts:
 
 
 def _of_two(a: Parts, b: Parts) -> Parts:
-    """Single columns, and sets of two or more: those of one half, and any of one beside any of the other."""
+    """Return sums over single columns, and over larger sets: those within one half, and those across both halves."""
     of_both = _times(_plus(a[0], a[1]), _plus(b[0], b[1]))
     return [_plus(a[0], b[0]), _plus(_plus(a[1], b[1]), of_both)]
 
@@ -195,7 +195,7 @@ def _span(parts: Parts, start: int, stop: int) -> Parts:
 
 
 def _beside(part: Value | None, rest: Value | None) -> Value | None:
-    """Both side by side, the rest being one column; where it has nothing, 0."""
+    """Return both parts next to each other, where `rest` is one column, or 0 where it is None."""
     if part is None:
-        return None  # no half had any, and then one column has none
+        return None  # neither half had any, so one column has none
     return part.op("Concat", rest or part.span(0, 1, axis=2) * 0.0, axis=2)

@@ -1,4 +1,4 @@
-"""One ONNX graph while it is built: values and their formulas, constants, and the rows that it refuses."""
+"""An ONNX graph under construction: values and their formulas, constants, and the rows that it refuses."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from kafeat.errors import UsageError
 from kafeat.types import Array
 
 MOST_BYTES = (1 << 31) - (1 << 20)
-"""Of all constants together: protocol buffers end at 2 GiB, and the nodes want some of it."""
+"""The most bytes of all constants together: protocol buffers end at 2 GiB, and the nodes need some of it."""
 
 _FLOAT32 = np.dtype(np.float32)
 
 
 class Graph:
-    """Operators applied to values; arrays and numbers among their inputs become constants.
+    """Operators applied to values. Arrays and numbers among their inputs become constants.
 
-    Real constants are written in `dtype`, the type that is computed in; whole numbers and truth values stay what
-    they are. Equal constants are written once.
+    Real constants are written in `dtype`, the type of the computation. Whole numbers and truth values keep their type.
+    Equal constants are written once.
     """
 
     def __init__(self, opset: int, dtype: np.dtype[Any]) -> None:
@@ -37,14 +37,14 @@ class Graph:
         self._refused: list[Value] = []
 
     def op(self, kind: str, *inputs: Operand, **attributes: Any) -> Value:
-        """The output of one operator."""
+        """Return the output of one operator."""
         names = [(x if isinstance(x, Value) else self.constant(x)).name for x in inputs]
         output = f"{self._place}{kind.lower()}_{len(self._nodes)}"
         self._nodes.append(helper.make_node(kind, names, [output], name=output, **attributes))
         return Value(self, output)
 
     def constant(self, values: Array | float) -> Value:
-        """An array as a constant, reals in the dtype of the graph."""
+        """Return an array as a constant, with reals in the dtype of the graph."""
         array = np.asarray(values)
         if array.dtype.kind == "f":
             with np.errstate(over="ignore", under="ignore"):
@@ -59,7 +59,7 @@ class Graph:
         return self._constants[key]
 
     def reserve(self, *lengths: int) -> None:
-        """Refuse a constant of so many reals, before it is made, if the file could not hold it."""
+        """Refuse a constant of so many reals before it is made, if the file could not hold it."""
         self._check_size(math.prod(lengths) * self.dtype.itemsize)
 
     def _check_size(self, size: int) -> None:
@@ -71,7 +71,7 @@ class Graph:
 
     @contextmanager
     def inside(self, place: str) -> Iterator[None]:
-        """Names of values begin with the place of their step."""
+        """Let the names of values in the block begin with the place of their step."""
         outer = self._place
         self._place = f"{outer}{place}/"
         try:
@@ -81,7 +81,7 @@ class Graph:
 
     @contextmanager
     def computing_in(self, dtype: np.dtype[Any]) -> Iterator[None]:
-        """Constants of another precision; the values in it are to be cast."""
+        """Write constants in another precision in the block. Its values must be cast."""
         outer, self.dtype = self.dtype, dtype
         try:
             yield
@@ -89,11 +89,11 @@ class Graph:
             self.dtype = outer
 
     def refuse(self, bad: Value) -> None:
-        """Features of a row become NaN where `bad` (n, k) holds for any of its entries: a graph has no errors."""
+        """Make the features of a row NaN if `bad` (n, k) holds for one of its entries: a graph has no errors."""
         self._refused.append(bad.cast(_FLOAT32).row_max())
 
     def features(self, z: Value) -> Value:
-        """z (n, D), NaN in the rows that were refused."""
+        """Return z (n, D) with NaN in the rows that were refused."""
         if not self._refused:
             return z
         with self.computing_in(_FLOAT32):
@@ -101,7 +101,7 @@ class Graph:
         return where(bad, np.nan, z)
 
     def proto(self, given: onnx.ValueInfoProto, outputs: dict[Value, onnx.ValueInfoProto]) -> onnx.GraphProto:
-        """The graph with the input `given`; `outputs` say which values are handed out, and under which names."""
+        """Return the graph with the input `given`. `outputs` maps the values that it returns to their declarations."""
         for value, info in outputs.items():
             self._nodes.append(helper.make_node("Identity", [value.name], [info.name], name=info.name))
         return helper.make_graph(self._nodes, "kafeat", [given], list(outputs.values()), self._tensors)
@@ -117,7 +117,7 @@ def _operator(kind: str, *, reflected: bool = False) -> Callable[[Value, Operand
 
 
 class Value:
-    """A tensor of a graph; a formula of values, arrays and numbers adds its operators to the graph."""
+    """A tensor of a graph. Formulas of values, arrays and numbers add their operators to the graph."""
 
     __array_ufunc__ = None  # NumPy leaves `array * value` to the value
 
@@ -125,7 +125,7 @@ class Value:
         self.graph, self.name = graph, name
 
     def op(self, kind: str, *others: Operand, **attributes: Any) -> Value:
-        """The output of one operator whose first input is this value."""
+        """Return the output of one operator whose first input is this value."""
         return self.graph.op(kind, self, *others, **attributes)
 
     __add__ = _operator("Add")
@@ -153,59 +153,59 @@ class Value:
         return self.op("Not")
 
     def cast(self, dtype: np.dtype[Any]) -> Value:
-        """The same numbers in another type."""
+        """Return the same numbers in another type."""
         return self.op("Cast", to=helper.np_dtype_to_tensor_dtype(dtype))
 
     def matmul(self, matrix: Array) -> Value:
-        """x (n, d) times a matrix (d, m).
+        """Return x (n, d) times a matrix (d, m).
 
-        As a Gemm: onnxruntime melts a scalar beside a MatMul into it, rounded to float32 in float64 graphs, too.
+        As a Gemm: onnxruntime merges a scalar next to a MatMul into it, rounded to float32 even in float64 graphs.
         """
         return self.op("Gemm", matrix)
 
     def cos(self) -> Value:
-        """cos x; in float64 as 1 − 2 sin²(x/2): onnxruntime has a Sin of doubles, a Cos of them since lately only."""
+        """Return cos x, in float64 as 1 − 2 sin²(x/2): older versions of onnxruntime have no Cos for doubles."""
         if self.graph.dtype == _FLOAT32:
             return self.op("Cos")
         half = (self * 0.5).op("Sin")
         return 1.0 - half * half * 2.0
 
     def row_sum(self) -> Value:
-        """The sum of every row, (n, 1)."""
+        """Return the sum of every row, (n, 1)."""
         return self.sum(1, keepdims=1)
 
     def row_max(self) -> Value:
-        """The largest entry of every row, (n, 1). Axis 1 and not −1, with which onnxruntime errs on no rows."""
+        """Return the largest entry of every row, (n, 1). Axis is 1: with −1, onnxruntime fails without rows."""
         if self.graph.opset >= 18:
             return self.op("ReduceMax", np.array([1]), keepdims=1)
         return self.op("ReduceMax", axes=[1], keepdims=1)
 
     def sum(self, axis: int, keepdims: int = 0) -> Value:
-        """The sums along an axis."""
+        """Return the sums along an axis."""
         return self.op("ReduceSum", np.array([axis]), keepdims=keepdims)
 
     def with_axis(self, axis: int) -> Value:
-        """The same numbers with a new axis of length 1."""
+        """Return the same numbers with a new axis of length 1."""
         return self.op("Unsqueeze", np.array([axis]))
 
     def columns(self, indices: Array) -> Value:
-        """Some columns of x, in that order."""
+        """Return some columns of x, in that order."""
         return self.op("Gather", indices.astype(np.int64), axis=1)
 
     def span(self, start: int, stop: int, axis: int = 1) -> Value:
-        """The columns of x from `start` to before `stop`."""
+        """Return the columns of x from `start` to before `stop`."""
         return self.op("Slice", np.array([start]), np.array([stop]), np.array([axis]))
 
 
 Operand: TypeAlias = Value | Array | float
-"""An input of an operator; arrays and numbers become constants."""
+"""An input of an operator. Arrays and numbers become constants."""
 
 
 def where(condition: Value, x: Operand, y: Operand) -> Value:
-    """x where the condition holds, and y elsewhere."""
+    """Return x where the condition holds, and y elsewhere."""
     return condition.op("Where", x, y)
 
 
 def beside(parts: Sequence[Value]) -> Value:
-    """Matrices side by side."""
+    """Return matrices joined along their columns."""
     return parts[0] if len(parts) == 1 else parts[0].op("Concat", *parts[1:], axis=1)

@@ -25,7 +25,7 @@ LOWEST_OPSET, OPSET = 13, 17
 
 
 def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> onnx.ModelProto:
-    """Return a map as an ONNX model; the same map gives the same model.
+    """Return a map as an ONNX model. The same map gives the same model.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
     if not LOWEST_OPSET <= opset <= highest:
         raise UsageError(f"opset: expected {LOWEST_OPSET} to {highest}, got {opset}")
     fm = model if isinstance(model, FeatureMap) else load(model)
-    # Bound first: numbers that the map's dtype cannot hold are refused there.
+    # Bound first, because this refuses numbers that the map's dtype cannot hold.
     reads = fm.input_dtype
     d, D, dtype = fm.n_features_in, fm.n_components, np.dtype(fm.dtype)
     graph = Graph(opset, dtype)
@@ -63,7 +63,7 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
     proto = helper.make_model(
         graph.proto(_info(INPUT, reads, d), outputs),
         opset_imports=opsets,
-        # The lowest that goes with the operators, for the sake of old programs.
+        # The lowest that the operators allow, for the sake of old programs.
         ir_version=helper.find_min_ir_version_for(opsets),
         producer_name="kafeat",
         producer_version=__version__,
@@ -78,7 +78,7 @@ def _info(name: str, dtype: np.dtype[Any], width: int) -> onnx.ValueInfoProto:
 
 
 def emit_predictor(fm: FeatureMap, z: Value) -> Value:
-    """Wᵀz + b, or its softmax for classes, (n, k) in float64; the product is in the dtype that the map has it in."""
+    """Return Wᵀz + b, or its softmax for classes, (n, k) in float64. The product has the same dtype as in the map."""
     state, graph = fm.needed_predictor().fitted.state, z.graph
     dtype = DOUBLE if state["wide"] else graph.dtype
     with graph.inside("predictor"):

@@ -1,4 +1,4 @@
-"""Write a map as an ONNX file, after a comparison of its outputs with those of the map: they agree but for rounding."""
+"""Write a map as an ONNX file after checking that its outputs agree with those of the map, except for rounding."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from kafeat.onnx.model import INPUT, OPSET, to_model
 from kafeat.runtime.run import InMemory, RowPolicy, run
 from kafeat.types import Floats, Mask
 
-# A step at which float64 itself resolves how far the features move, and draws of it.
+# A step at which float64 still resolves how far the features move, and the number of draws.
 _STEP = 1e-6
 _DRAWS = 2
-# Sums of fewer terms are counted as these.
+# Sums of fewer terms count as if they had this many.
 _LEAST_TERMS = 1024
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Of `rows` rows, the largest difference of a feature, and what rounding explains in that row.
+    """The largest difference of a feature over `rows` rows, and the difference that rounding explains in that row.
 
-    Both refuse `refused` further rows. Without agreement, the row is one where rounding explains less.
+    Both refuse `refused` other rows. If they disagree, the row is one with a larger difference than rounding explains.
     """
 
     rows: int
@@ -68,8 +68,8 @@ def compare(fm: FeatureMap, data: bytes) -> Agreement:
 
 
 def _compared(G: Floats, Z: Floats, refused: Mask) -> tuple[Floats, bool]:
-    """Return the largest difference in each row that is not refused, and whether shapes and refusals are the same."""
-    # Of a row that the map refuses the graph has no outputs either: NaN, or what has overflown.
+    """Return the largest difference in each row that is not refused, and whether shapes and refusals agree."""
+    # For a row that the map refuses, the graph has no outputs either: they are NaN or have overflowed.
     fits = G.shape == Z.shape and not np.isfinite(G[refused]).all(axis=1).any()
     difference: Floats = np.abs(G[~refused].astype(np.float64) - Z[~refused]).max(axis=1, initial=0.0)
     difference[np.isnan(difference)] = np.inf
@@ -77,7 +77,7 @@ def _compared(G: Floats, Z: Floats, refused: Mask) -> tuple[Floats, bool]:
 
 
 def _session(data: bytes) -> Callable[[Floats], list[Floats]]:
-    """Return what computes the outputs of a graph, in their order."""
+    """Return a function that computes the outputs of a graph, in their order."""
     try:
         import onnxruntime
     except ImportError as error:
@@ -85,10 +85,10 @@ def _session(data: bytes) -> Callable[[Floats], list[Floats]]:
             f"export: expected onnxruntime, got: {error}; pip install 'kafeat[onnx]', or --no-check"
         ) from None
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # what is wrong comes as an exception
+    options.log_severity_level = 4  # errors are raised as exceptions
     try:
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # of classes that onnxruntime does not name
+    except Exception as error:  # onnxruntime does not name their classes
         raise UsageError(
             f"opset: expected a model that onnxruntime {onnxruntime.__version__} runs, got: {error}"
         ) from None
@@ -97,7 +97,7 @@ def _session(data: bytes) -> Callable[[Floats], list[Floats]]:
 
 
 def features(fm: FeatureMap, codes: Floats, what: What = "features") -> Floats:
-    """Return the features or the predicted numbers of rows whose categories are codes; NaN in a row that is refused."""
+    """Return the features or the predicted numbers of rows whose categories are codes, with NaN for refused rows."""
     read = replace(fm, columns=fm.columns.as_read)
     program, (source, columns) = read.program(what), read.source(codes)
     out = np.empty((len(codes), program.width), program.dtype)
@@ -108,11 +108,11 @@ def features(fm: FeatureMap, codes: Floats, what: What = "features") -> Floats:
 
 
 def rounding(fm: FeatureMap, codes: Floats) -> Floats:
-    """Bound the movement of each row's features by rounding, (n,), from the map's own sensitivity.
+    """Bound how far rounding moves each row's features, (n,), by the map's own sensitivity.
 
-    To first order, a stable evaluation in precision ε is the exact one of inputs and of a state that are off by ε each:
-    that is measured in float64. Sums of n terms add their roundings as a random walk, √n times one; ε of the row's
-    largest feature is for what follows the sums. What comes before the cast of a float32 map is off by float64's ε.
+    To first order, a stable evaluation in precision ε is the exact one for inputs and a state that are each off by ε,
+    which is measured in float64. Sums of n terms add their roundings as a random walk, √n times one. The ε of the row's
+    largest feature accounts for what follows the sums. Steps before the cast of a float32 map are off by float64's ε.
     """
     chain = fm.chain
     X: Floats = codes.astype(np.float64)
@@ -129,7 +129,7 @@ def rounding(fm: FeatureMap, codes: Floats) -> Floats:
 
 
 def prediction_rounding(fm: FeatureMap, Z: Floats, allowed: Floats) -> Floats:
-    """Bound the movement of predicted numbers, (n,), if the features Z (n, D) of a row move by `allowed` (n,).
+    """Bound how far predicted numbers move, (n,), if the features Z (n, D) of a row move by `allowed` (n,).
 
     A score moves by Σ|w| times as much, and by the rounding of its product, √D times ε of Σ|wz| as a random walk. A
     probability moves by at most twice the largest move of a score, divided by the temperature.
@@ -145,12 +145,12 @@ def prediction_rounding(fm: FeatureMap, Z: Floats, allowed: Floats) -> Floats:
 
 
 def _doubles(chain: Chain, X: Floats) -> Floats:
-    """The features of rows X in float64; NaN in a row that is refused."""
+    """Return the features of rows X in float64, with NaN for refused rows."""
     return precision.features(chain.bind(DOUBLE), X, np.arange(len(X)), DOUBLE)
 
 
 def _moved(chain: Chain, X: Floats) -> Floats:
-    """Measure the movement of a feature of each row, (n,), per relative change of rows X (n, d) and state."""
+    """Measure how far the features of each row move, (n,), per relative change of rows X (n, d) and state."""
     rng = np.random.default_rng(1)
     exact, moved = _doubles(chain, X), np.zeros(len(X))
     for _ in range(_DRAWS):
@@ -177,7 +177,7 @@ _MISSING = 0.05
 
 
 def probe_rows(fm: FeatureMap) -> Floats:
-    """Rows (n, d), in the dtype that the map reads: categories are codes. The same for the same map."""
+    """Return probe rows (n, d), in the dtype that the map reads, with codes. A map always gets the same ones."""
     rng = np.random.default_rng(0)
     X = _within(fm, rng)
     plain = np.ones(fm.n_features_in, dtype=bool)
@@ -191,7 +191,7 @@ def probe_rows(fm: FeatureMap) -> Floats:
 
 def _within(fm: FeatureMap, rng: np.random.Generator) -> Floats:
     shape = (_ROWS, fm.n_features_in)
-    if fm.column_ranges is None:  # older than that: of both signs, and of one
+    if fm.column_ranges is None:  # files of older versions: use numbers of both signs and of one
         X = rng.standard_normal(shape)
         X[::2] = np.abs(X[::2])
         return X.astype(fm.input_dtype)
@@ -204,12 +204,12 @@ def _within(fm: FeatureMap, rng: np.random.Generator) -> Floats:
     share[1::3] **= 8
     share[2::3] = np.rint(share[2::3])
     share[0], share[1] = 0.0, 1.0
-    # not low + share·(high − low), which may be more than the dtype holds
+    # not low + share·(high − low), which may overflow the dtype
     return ((1.0 - share) * low + share * high).astype(fm.input_dtype)
 
 
 def as_given(columns: Columns, codes: Floats) -> Floats:
-    """The same rows as the graph is given them: categories by their numbers, an unknown one by another."""
+    """Return the same rows as inputs of the graph: categories as their numbers, unknown ones as another number."""
     X = codes.copy()
     for j, categories in coded(columns).items():
         numbers = numbers_of(categories)

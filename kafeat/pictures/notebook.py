@@ -155,7 +155,7 @@ def _drawn(fm: Drawable, X: TableLike, rows: int, portrait: str, columns: int = 
 
 
 def _figures(fm: Drawable, X: TableLike, rows: int) -> MapFigures:
-    """Compute the data of the figures on the rows with the largest hashes, the last ones that a fit would use."""
+    """Compute the data of the figures on the rows with the largest hashes, which fitting would use last."""
     from kafeat.pictures.portraits import map_figures
 
     if rows < 2:

@@ -110,7 +110,7 @@ def distances(axes: Axes, style: Style, exhibit: MapFigures) -> None:
     bar.outline.set_edgecolor(style.faint)
 
 
-# More classes than this have no room for their names or counts.
+# With more classes than this, there is no room for their names or counts.
 _MOST_NAMES, _MOST_COUNTS = 30, 12
 
 

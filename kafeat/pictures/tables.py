@@ -1,4 +1,4 @@
-"""Tables, each described once by its columns, for terminals, pages and notebooks; and their HTML."""
+"""Tables, each described once by its columns, for terminals, pages and notebooks, and their HTML form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Format(NamedTuple):
-    """How figures are spelled, and their unit, which stands behind the title."""
+    """The format of figures and their unit, which is written after the title."""
 
     spell: Callable[[Any], str]
     unit: str = ""
@@ -34,9 +34,9 @@ SECONDS, MEGABYTES = Format(spell_seconds, "s"), Format(lambda size: spell_numbe
 
 @dataclass(frozen=True)
 class Column(Generic[T]):
-    """A title, the figure of a row, None if it has none, and its format.
+    """A title, a function for the figure of a row (None if it has none), and its format.
 
-    A terminal that is too narrow drops columns with the largest `idle` first, those with 0 never.
+    A terminal that is too narrow drops columns with the largest `idle` first, and never those with 0.
     """
 
     title: str
@@ -46,7 +46,7 @@ class Column(Generic[T]):
 
 
 class TableColumn(NamedTuple):
-    """A head and its cells, which are spelled."""
+    """A head and its formatted cells."""
 
     head: str
     cells: Sequence[str]
@@ -54,7 +54,7 @@ class TableColumn(NamedTuple):
 
 
 def laid(rows: Sequence[T], columns: Sequence[Column[T]]) -> list[TableColumn]:
-    """Return the columns with their cells, but for those that no row has a figure for."""
+    """Return the columns with their cells, except those for which no row has a figure."""
     made = list[TableColumn]()
     for one in columns:
         figures, (spell, unit) = map(one.figure, rows), one.format
@@ -75,7 +75,7 @@ def html_table(
     spell: Callable[[str], str] = escape,
     style: str = "",
 ) -> str:
-    """Return an HTML table with all text escaped, whose row `best` is marked; `style` is that of the cells.
+    """Return an HTML table with all text escaped. The row `best` is marked, and `style` is that of the cells.
 
     The first cell of each row is its head.
     """

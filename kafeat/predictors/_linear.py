@@ -1,4 +1,4 @@
-"""The common base of the linear predictors: their state, and their transform."""
+"""The base class of the linear predictors, with their state and their transform."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LinearPredictor(Predictor):
             "intercept": (k,),
             "lambda": (),
             "wide": ArrayOf((), "bool"),
-            "temperature": ArrayOf((), optional=True),  # of classes
+            "temperature": ArrayOf((), optional=True),  # for classes
         }
 
     def check_state(self, state: State, n_features_in: int) -> None:

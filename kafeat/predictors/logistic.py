@@ -16,19 +16,20 @@ from kafeat.maths.logistic import LogisticProblem
 from kafeat.predictors._linear import LinearPredictor
 from kafeat.types import Floats
 
-# Numbers of the features that are kept in memory, 512 MB in float32; and rows that the penalty is chosen on.
+# The most feature numbers in memory, 512 MB in float32, and the most rows for choosing the penalty.
 _MOST_NUMBERS, _MOST_SEARCHED = 1 << 27, 20_000
-# Losses of penalties that differ by less than this a row are as good as equal.
+# Losses of penalties that differ by less than this per row count as equal.
 _ROUGHLY = 1e-5
 
 
 class Logistic(LinearPredictor):
     """p = softmax(Wᵀz + b) with W, b = argmin Σ −log p(y) + λ/2 ‖W‖²: logistic regression of two classes or more.
 
-    The loss is minimized by L-BFGS over features in memory. They are those of all rows up to 134 million numbers
-    (131,072 rows of 1,024 features), and beyond that those of a uniform random sample. `kafeat inspect` shows its rows.
-    The λ of the formula is `penalty` times the mean diagonal of the centred ZᵀZ, so one number means the same for any
-    number of rows and features. `auto` takes the best of 1e-6, 1e-5, …, 0.1 by the log loss of three folds.
+    The loss is minimized by L-BFGS over features in memory. It uses all rows up to 134 million numbers (131,072 rows of
+    1,024 features), and beyond that a uniform random sample. `kafeat inspect` shows the number of rows. The λ of the
+    formula is `penalty` times the mean diagonal of the centred ZᵀZ, so one number means the same for any number of rows
+    and features. `auto` uses the best of 1e-6, 1e-5, …, 0.1 by the log loss of three folds.
+
     Source: Hastie, Tibshirani & Friedman 2009, section 4.4; Böhning 1992 (preconditioner).
     """
 
@@ -52,10 +53,10 @@ class Logistic(LinearPredictor):
 
 
 class _Tried(NamedTuple):
-    """Penalties that were tried on rows held out.
+    """Penalties that were tried on held-out rows.
 
-    `scores` are the shares of the log loss of the classes' frequencies that each saves, and `logits` (penalties, n, c)
-    are those of the rows by models that have not seen them; NaN where there is none.
+    `scores` are the shares by which each reduces the log loss of the classes' frequencies, and `logits` (penalties, n,
+    c) those of the rows from models that have not seen them, or NaN where there is none.
     """
 
     scores: list[float]
@@ -64,7 +65,7 @@ class _Tried(NamedTuple):
 
 
 class _Learning(Learning):
-    """Everything is learned from the rows that are kept."""
+    """A fit that learns everything from the rows that are kept."""
 
     def __init__(self, step: Logistic, targets: Targets, jobs: int) -> None:
         self._step, self._n_classes, self._folds, self._jobs = step, targets.n, targets.folds, jobs
@@ -108,14 +109,14 @@ class _Learning(Learning):
         return LogisticProblem(rows.features, rows.classes, rows.own_weights, self._n_classes, self._jobs)
 
     def _tried(self, kept: TrainingRows, multiples: tuple[float, ...]) -> _Tried:
-        """Score rows held out, with each penalty."""
+        """Score held-out rows with each penalty."""
         kept = kept.select(np.arange(0, len(kept.features), -(-len(kept.features) // _MOST_SEARCHED)))
         logits = np.full((len(multiples), *kept.targets.shape), np.nan)
         losses, spread = np.zeros(len(multiples)), 0.0
         for train, own in Folded(kept.parts, self._folds).cuts:
             rest, held = kept.select(train), kept.select(own)
             problem, W = self._problem(rest), None
-            # From large to small, as each is a start for the next.
+            # From large to small, because each is a start for the next.
             for i in np.argsort(multiples)[::-1]:
                 W, b = problem.fit(problem.penalty(multiples[i]), W, _ROUGHLY)
                 logits[i, own] = scores = held.features @ W + b
@@ -130,6 +131,6 @@ def _loss(scores: Floats, rows: TrainingRows) -> float:
 
 
 def _frequencies(rows: TrainingRows, n_classes: int) -> Floats:
-    """Return the logarithms of the frequencies of the classes; one that is absent counts as half a row."""
+    """Return the logarithms of the frequencies of the classes. An absent class counts as half a row."""
     shares = np.bincount(rows.classes, rows.own_weights, n_classes) / rows.own_weights.sum()
     return np.log(np.maximum(shares, 0.5 / rows_of(rows.own_weights)))

@@ -34,7 +34,7 @@ class Ridge(LinearPredictor):
 
 
 class _Learning(Learning):
-    """Normal equations that are being summed."""
+    """A fit that sums normal equations."""
 
     def __init__(self, step: Ridge, width: int, targets: Targets, jobs: int) -> None:
         self._step, self._targets = step, targets
@@ -54,7 +54,7 @@ class _Learning(Learning):
             calibration = fit_calibration(scored.outputs, scored.rows.classes, scored.rows.weights)
             held_out = partial(_probabilities, scored, calibration)
             state["temperature"] = np.array(calibration.temperature)
-            # softmax(s/T + a) = softmax((s + T a)/T): the biases of the classes are a part of the intercept.
+            # softmax(s/T + a) = softmax((s + T a)/T), so the biases of the classes become part of the intercept.
             state["intercept"] = state["intercept"] + calibration.temperature * calibration.biases
         multiples = multiples if scores else ()
         return Learned(self._step.with_penalty(chosen), state, multiples, scores, held_out=held_out)
@@ -72,12 +72,12 @@ class _Learning(Learning):
 
 
 def _held_out(ridge: NormalEquations, multiple: float, kept: TrainingRows) -> HeldOut:
-    """Return numbers that models predict of rows that they have not seen."""
+    """Return the numbers that models predict for rows that they have not seen."""
     return HeldOut(kept, ridge.held_out(multiple, kept.features, kept.targets, kept.parts, kept.weights))
 
 
 def _scored(ridge: NormalEquations, multiple: float, kept: TrainingRows) -> HeldOut:
-    """Return the scores of the classes for rows by models that were fitted without their part."""
+    """Return the scores of the classes for rows, from models that were fitted without their part."""
     scores = ridge.without_part(multiple, kept.features, kept.parts)
     order = np.argsort(kept.parts, kind="stable")
     known = order[~np.isnan(scores[order]).any(axis=1)]

@@ -91,9 +91,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Add a batch of rows; the map equals that of a single `fit` on all batches.
+        """Add a batch of rows. The map equals that of a single `fit` on all batches.
 
-        The estimator keeps a sample of `fit_rows` rows among all batches, also when it is pickled. The steps are fitted
+        The estimator keeps a sample of `fit_rows` rows from all batches, also when it is pickled. The steps are fitted
         at the next use, such as `transform`. A batch after that changes the map, with a warning: what was learned from
         earlier features does not fit later ones, so read all batches once for the map, and once more for a learner. A
         `fit` keeps no rows, so the first batch after one starts a new fit, with a warning.
@@ -120,7 +120,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         return self
 
     def _warn_of_earlier(self, sampled: SampledFit | None) -> None:
-        """Warn about a batch after a fit or a use of the map; `sampled` are the batches before."""
+        """Warn about a batch after a fit or a use of the map. `sampled` holds the batches before it."""
         if sampled is None and self.__sklearn_is_fitted__():
             warnings.warn(
                 "partial_fit: the rows of the previous fit are not kept, so this starts a new fit",
@@ -145,7 +145,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
 
     @property
     def feature_map_(self) -> FittedMap:
-        """Return the fitted map; after batches of rows, it is learned here."""
+        """The fitted map. After batches of rows, it is fitted on first access."""
         self._check_fitted()
         if not hasattr(self, "_map") and self._sampled is not None:
             n_rows, config = self._sampled.chosen.n_rows, self._sampled.config
@@ -159,7 +159,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
 
     @property
     def component_indices_(self) -> Array:
-        """Return the row numbers of the landmarks of the first Nyström step whose landmarks are rows."""
+        """The row numbers of the landmarks of the first Nyström step whose landmarks are rows."""
         for fitted in self.feature_map_.chain.steps:
             numbers = fitted.state.get("rows" if "rows" in fitted.state else "landmarks")
             if fitted.step.kind == "nystroem" and numbers is not None and numbers.dtype.kind == "i":

@@ -78,7 +78,7 @@ def _pair(entry: object) -> tuple[str, Recipe] | None:
 
 
 def parameters(steps: object) -> dict[str, Any]:
-    """Return `name` → recipe and `name__parameter` → value of every step, with defaults."""
+    """Return `name` → recipe and `name__parameter` → value for every step, with defaults."""
     parameters: dict[str, Any] = {}
     for name, recipe in named(steps).items():
         parameters[name] = recipe
@@ -103,7 +103,7 @@ def changed(steps: object, changes: Mapping[str, Any]) -> list[tuple[str, Recipe
 
 
 def recipes_of(steps: object, taken: Sequence[str]) -> list[Any]:
-    """Return the steps as in a config; refuse a name in `taken` or with two underscores."""
+    """Return the steps as in a config. Refuse a name in `taken`, or one with two underscores."""
     recipes = named(steps)
     odd = next(filter(_is_no_step, recipes.values()), None)
     if not recipes or odd is not None:
@@ -122,7 +122,7 @@ def recipes_of(steps: object, taken: Sequence[str]) -> list[Any]:
 
 
 def _is_no_step(recipe: Recipe) -> bool:
-    """Return true for a whole config, and for a path in the place of a kind."""
+    """Return true for a whole config, and for a path in place of a kind."""
     kind = recipe.get("kind")
     return "steps" in recipe or (isinstance(kind, str) and not kind.isidentifier())
 
@@ -141,7 +141,7 @@ def plain(value: Any) -> Any:
 
 
 def seed_of(random_state: Any) -> Any:
-    """Return the seed that scikit-learn's parameter stands for. A RandomState is not advanced, so it gives it again."""
+    """Return the seed for scikit-learn's parameter. A RandomState is not advanced, so it gives the same seed again."""
     if not isinstance(random_state, np.random.RandomState):
         return plain(random_state)
     copy = np.random.RandomState()
@@ -151,7 +151,7 @@ def seed_of(random_state: Any) -> Any:
 
 @dataclass(eq=False, repr=False)
 class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """An estimator that is made of the steps of a config. Its fields are the parameters."""
+    """An estimator that consists of the steps of a config. Its fields are the parameters."""
 
     _default_steps: ClassVar[Any] = {"kind": "nystroem"}
 
@@ -178,7 +178,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         known = self.get_params()
         for name in of_steps:
             step, _, parameter = name.partition("__")
-            # a step that is set together with its parameters may be of a kind that has other parameters
+            # a step that is set together with its parameters may become another kind with other parameters
             if name not in known and not (parameter and step in known and step in of_steps):
                 raise ValueError(
                     f"Invalid parameter {name!r} for {self}. Valid parameters are: {sorted(known)}."
@@ -192,7 +192,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return self._default_steps if self.steps is None else self.steps
 
     def _config(self) -> Config:
-        """Return the checked recipe; `ConfigError` lists every mistake. The default dtype is float64."""
+        """Return the checked recipe. `ConfigError` lists every mistake. The default dtype is float64."""
         own = self.get_params(deep=False)
         if self.config is None:
             given = {name: own[name] for name in ("fit_rows", "chunk_rows")}
@@ -230,24 +230,24 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return self
 
     def _labels(self, y: Any, config: Config) -> Array | None:
-        """Return the labels that a fit of this config uses."""
+        """Return the labels that fitting this config uses."""
         return y
 
     @property
     def feature_map_(self) -> FittedMap:
-        """Return the fitted map."""
+        """The fitted map."""
         self._check_fitted()
         return self._map
 
     def _made(self, make: Callable[..., R], X: Any, **options: Any) -> R:
-        """Return what a method of the fitted map makes of rows X (n, d)."""
+        """Return the result of a method of the fitted map for rows X (n, d)."""
         fm = self.feature_map_
         source = self._source(X, fm.config, reset=False)
         with as_value_errors():
             return make(fm, source, jobs=joblib.effective_n_jobs(self.n_jobs), **options)
 
     def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():  # asked first: scikit-learn's check takes longer than a row
+        if not self.__sklearn_is_fitted__():  # first, because scikit-learn's check takes longer than a row
             check_is_fitted(self)
 
     def _with_dtype(self, config: Config, source: Reader) -> Config:
@@ -257,7 +257,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return config.model_copy(update={"dtype": "float32"}) if kept else config
 
     def _with_landmarks_of(self, config: Config, n_rows: int | None) -> Config:
-        """Lower the number of landmarks to that of the rows; warn as scikit-learn's Nystroem does if it was given."""
+        """Lower the number of landmarks to that of the rows. If it was given, warn as scikit-learn's Nystroem does."""
         sizes = [size for size in (n_rows, config.fit_rows) if isinstance(size, int)]
         recipes = [step.recipe(live=True) for step in config.steps]
         asked = limit_landmarks(recipes, min(sizes)) if sizes else None
@@ -289,7 +289,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             if not isinstance(error, ValueError):
                 raise
             raise ValuesRefusedError(_explained(error, X)) from error
-        # The data frames of pandas keep other types; those of other libraries make numbers of times.
+        # The data frames of pandas keep other types. Those of other libraries turn times into numbers.
         if rows.dtype == object or not hasattr(X, "iloc"):
             with as_value_errors():
                 _refuse_other_columns(X)
@@ -299,7 +299,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return reader_of(X) if rows.dtype == object else NamedReader(rows, [str(name) for name in names])
 
     def _with_tags_of(self, config: Config) -> Self:
-        """Return a view whose config is checked already: the check of a config takes longer than a row."""
+        """Return a view whose config is already checked, because checking takes longer than a row."""
         view = object.__new__(type(self))
         view.__dict__.update(vars(self), _checked=config)
         return view
@@ -311,7 +311,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         tags = super().__sklearn_tags__()
         try:
             config = vars(self).get("_checked") or self._config()
-        except KafeatError:  # reported by `fit`
+        except KafeatError:  # `fit` reports it
             return tags
         tags.input_tags.allow_nan = takes_missing(step.traits for step in config.map_steps)
         reads_columns = any(step.traits.columns.named for step in config.map_steps)
@@ -323,7 +323,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
 
 def _refuse_other_columns(X: Any) -> None:
-    """Refuse a data frame with a column that holds no numbers. The errors of scikit-learn do not name it."""
+    """Refuse a data frame with a column that holds no numbers. Scikit-learn's errors do not name it."""
     if not hasattr(X, "__arrow_c_stream__"):
         return
     reader = reader_of(X)
@@ -337,7 +337,7 @@ def _refuse_other_columns(X: Any) -> None:
 
 
 def _explained(error: Exception, X: Any) -> str:
-    """Return the message of an error of scikit-learn's checks, with the place in X (n, d) and a remedy if known."""
+    """Return the message of an error from scikit-learn's checks, with the place in X (n, d) and a remedy if known."""
     message = str(error)
     if message.startswith("Input X contains NaN") and not issparse(X):
         row, column = np.argwhere(np.isnan(check_array(X, ensure_all_finite="allow-nan")))[0]
@@ -350,7 +350,7 @@ def _explained(error: Exception, X: Any) -> str:
 
 
 def checked_labels(y: Any) -> Array:
-    """Return labels: one a row, or several numbers."""
+    """Return labels: one per row, or several numbers."""
     if y is None:
         raise UsageError("y: expected labels (requires y to be passed, but the target y is None)")
     labels: Array = check_array(y, ensure_2d=False, dtype=None, input_name="y")
@@ -367,13 +367,13 @@ class ParametersRefusedError(UsageError, ValueError):
 
 @contextmanager
 def as_value_errors(rows: int | None = None) -> Iterator[None]:
-    """Convert the errors of kafeat to errors that are ValueErrors, too. Mention it if there was only one row."""
+    """Convert the errors of kafeat to errors that are also ValueErrors. Mention it if there was only one row."""
     try:
         yield
     except UsageError as error:
         raise ParametersRefusedError(str(error)) from error
     except DataError as error:
         alone = " (n_samples = 1)" if rows == 1 else ""
-        # the words that scikit-learn's checks look for
+        # words that scikit-learn's checks look for
         negative = "Negative values in data: " if _NEGATIVE.search(str(error)) else ""
         raise ValuesRefusedError(f"{negative}{error}{alone}") from error

@@ -1,4 +1,4 @@
-"""A map and the predictor behind it as a scikit-learn classifier, and as a regressor."""
+"""A map with a predictor as a scikit-learn classifier, and as a regressor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kafeat.types import Array, Floats
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class _PredictingEstimator(MapEstimator):
-    """Base of the classifier and the regressor."""
+    """The base of the classifier and the regressor."""
 
     _default_steps: ClassVar[Any] = ["standardize", "nystroem", "ridge"]
     _task: ClassVar[Literal["classification", "regression"]]
@@ -30,7 +30,7 @@ class _PredictingEstimator(MapEstimator):
     intervals: bool = False
 
     def _config(self) -> Config:
-        """Return the recipe, for this task; without a predictor it ends in ridge."""
+        """Return the recipe for this task. Without a predictor, it ends in ridge."""
         config = super()._config()
         predictor: Step = build_step({"kind": "ridge"}) if config.predictor is None else config.predictor
         task = predictor.recipe()["task"]
@@ -40,7 +40,7 @@ class _PredictingEstimator(MapEstimator):
         return config.model_copy(update={"steps": (*config.map_steps, build_step(plain))})
 
     def predict_interval(self, X: Any, level: float = 0.9) -> Array:
-        """Return for each row of X (n, d) what holds its label with a probability of `level`: see `FeatureMap`.
+        """Return for each row of X (n, d) what contains its label with a probability of `level`: see `FeatureMap`.
 
         It is the lower and the upper end of each number, (n, 2) or (n, k, 2), or a mask of classes (n, n_classes).
         """

@@ -118,7 +118,7 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         else:
             with as_value_errors(len(X)):
                 tuning = tune(X, labels, **parameters)
-            # the data are not kept, so that a fitted estimator stays small
+            # without the data, so that a fitted estimator stays small
             self.tuning_ = replace(tuning, _fit=no_data)
             self.config_ = tuning.config.to_plain()
         self._map = FeatureMap(config=self.config_).fit(X, labels)
@@ -140,7 +140,7 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     @property
     def feature_map_(self) -> FittedMap:
-        """Return the fitted map."""
+        """The fitted map."""
         check_is_fitted(self)
         return self._map.feature_map_
 
@@ -149,7 +149,7 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self.feature_map_.n_components
 
     def _checked(self, X: Any, reset: bool) -> Any:
-        """Return the rows after scikit-learn's checks; data frames as they are, as they may have text."""
+        """Return the rows after scikit-learn's checks. Data frames stay as they are, because they may contain text."""
         if hasattr(X, "columns"):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X

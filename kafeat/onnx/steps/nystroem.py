@@ -1,4 +1,4 @@
-"""The Nyström map as operators. Each kernel between rows and landmarks is a function of its name."""
+"""The Nyström map as operators. Each kernel between rows and landmarks is a function with its name."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from kafeat.types import Floats
 
 
 def emit_nystroem(fitted: FittedStep, x: Value) -> Value:
-    """The kernel with the landmarks, then a matrix product; in float64 inside where the map computes in it."""
+    """Return the kernel with the landmarks times a matrix, computed in float64 if the map does so."""
     step, state, outer = cast(Nystroem, fitted.step), fitted.state, x.graph.dtype
     if not isinstance(step.kernel, str):
         raise UsageError(
             "kernel: expected a kernel by name, got a Python function, which no ONNX operator calls"
         )
     landmarks = Landmarks(state["landmarks"], outer, float(state["scale"]), state.get("centre"))
-    # k(x, l_j)/scale of every row of x (n, d) with every landmark, (n, m)
+    # k(x, l_j)/scale for every row of x (n, d) and every landmark, (n, m)
     kernel: Callable[[Value, Landmarks, KernelParameters], Value] = globals()[step.kernel]
     inner = step.precision(state, outer)
     with x.graph.computing_in(inner):
@@ -88,7 +88,7 @@ def all_subsets(x: Value, of: Landmarks, p: KernelParameters) -> Value:
 def cosine(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
     """x·l/(‖x‖‖l‖), and 0 where one of them is 0."""
     lengths = np.linalg.norm(of.doubles, axis=1, keepdims=True)
-    # Divided by the largest entry first: squares stay within the dtype.
+    # Divide by the largest entry first, so that squares stay within the dtype.
     x = x / positive_or_one(abs(x).row_max())
     dots = product(x, of.doubles / np.where(lengths > 0.0, lengths, 1.0))
     return dots / positive_or_one((x * x).row_sum().op("Sqrt"))
@@ -101,7 +101,7 @@ def hellinger(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
 
 
 def precomputed(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
-    """The row holds k(x, ·) already; landmarks are numbers of columns."""
+    """Return columns of the row, which already holds k(x, ·). Landmarks are numbers of columns."""
     return x.columns(of.rows) / of.scale
 
 
@@ -117,7 +117,7 @@ def rational_quadratic(x: Value, of: Landmarks, p: KernelParameters) -> Value:
 
 
 def matern(x: Value, of: Landmarks, p: KernelParameters) -> Value:
-    """Of s = √(2νγ)·r: e^{−s}, (1 + s)e^{−s}, (1 + s + s²/3)e^{−s} for ν = ½, 3/2, 5/2."""
+    """With s = √(2νγ)·r: e^{−s}, (1 + s)e^{−s}, (1 + s + s²/3)e^{−s} for ν = ½, 3/2, 5/2."""
     nu = p.nu
     if nu not in (0.5, 1.5, 2.5):
         raise UsageError(
@@ -133,19 +133,19 @@ def matern(x: Value, of: Landmarks, p: KernelParameters) -> Value:
 
 
 def _squared(x: Value, of: Landmarks, factor: float) -> Value:
-    """c‖x − l‖² by one product, around a centre, which lets the sum cancel less."""
+    """Return c‖x − l‖² by one product, around a centre that reduces cancellation."""
     centre = (of.doubles.mean(axis=0) if of.centre is None else of.centre).astype(x.graph.dtype)
     moved = of.doubles - centre
     norms = np.einsum("ij,ij->i", moved, moved)
     rows = x - centre
     both = np.vstack([-2.0 * factor * moved.T, np.full(len(moved), factor)])
     sums: Value = beside([rows, (rows * rows).row_sum()]).matmul(both) + factor * norms
-    # rounding must not take r² below 0
+    # rounding must not make r² negative
     return sums.op("Max" if factor > 0.0 else "Min", 0.0)
 
 
 Terms = Callable[[Value, Floats], Value]
-"""From x (n, 1, d) and landmarks (some, d) to what is summed, (n, some, d)."""
+"""Returns the terms of the sum, (n, some, d), for x (n, 1, d) and landmarks (some, d)."""
 
 
 def _summed(x: Value, landmarks: Floats, terms: Terms) -> Value:
@@ -183,10 +183,10 @@ def jensen_shannon(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
 
 
 def _harmonic(x: Value, landmarks: Floats) -> Value:
-    """Σ_i x_i l_i/(x_i + l_i), 0/0 counting as 0."""
+    """Σ_i x_i l_i/(x_i + l_i), where 0/0 counts as 0."""
     refuse_negative(x)
     tiny = float(np.finfo(x.graph.dtype).tiny)
-    # x·(l/(x + l)): no factor is larger than it has to be
+    # x·(l/(x + l)), so that no factor is larger than necessary
     return _summed(x, landmarks, lambda rows, some: rows * (some / (rows + some).op("Max", tiny)))
 
 

@@ -23,7 +23,7 @@ from kafeat.types import Array, State
 
 
 def emit_polynomial_features(fitted: FittedStep, x: Value) -> Value:
-    """Every monomial, degree by degree: a variable times a monomial of one degree less."""
+    """Return every monomial, degree by degree: a variable times a monomial of one degree less."""
     step, d = cast(PolynomialFeatures, fitted.step), fitted.n_features_in
     lowest = 0 if step.coef0 > 0 else step.degree
     scaled = x * np.sqrt(float(fitted.state["gamma"]))
@@ -39,7 +39,7 @@ def emit_polynomial_features(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_random_maclaurin(fitted: FittedStep, x: Value) -> Value:
-    """Products of random signs, level by level from the last: level j multiplies the outputs of degree j and more."""
+    """Return products with random signs, level by level from the last. Level j multiplies the outputs of degree ≥ j."""
     state = fitted.state
     parts = _carried(x, cast(RandomMaclaurin, fitted.step).exact_terms(state))
     drawn = _random_products(state, float(np.sqrt(float(state["gamma"]))), x)
@@ -52,14 +52,14 @@ def emit_random_maclaurin(fitted: FittedStep, x: Value) -> Value:
 
 
 def _random_products(state: State, root: float, x: Value) -> Value | None:
-    """The outputs of degree 1 and more, which come first, by falling degree."""
+    """Return the outputs of degree 1 and more, which come first, in descending degree."""
     degrees, weights = state["degrees"], state["weights"]
     levels = int(degrees.max(initial=0))
     counts = [int((degrees >= level).sum()) for level in range(1, levels + 1)]
     ends, z, done = np.cumsum([0, *counts]), None, 0
     for level in reversed(range(levels)):
         factors = root * state["signs"][ends[level] : ends[level + 1]]
-        # An output takes its weight with its last factor, so that no product leaves the range without it.
+        # An output gets its weight with its last factor, so that partial products stay within the range.
         factors[done:] *= weights[done : counts[level], None]
         new = product(x, factors)
         if z is not None:
@@ -71,7 +71,7 @@ def _random_products(state: State, root: float, x: Value) -> Value | None:
 
 
 def emit_random_subsets(fitted: FittedStep, x: Value) -> Value:
-    """Sums over sets of columns with random signs, beside the sets that are carried exactly."""
+    """Return sums over sets of columns with random signs, and the sets that are carried exactly."""
     step, state = cast(RandomSubsets, fitted.step), fitted.state
     root = float(np.sqrt(float(state["gamma"])))
     m, least = len(state["signs"]), step.least_set(state)
@@ -85,7 +85,7 @@ def emit_random_subsets(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_tensor_sketch(fitted: FittedStep, x: Value) -> Value:
-    """Products of the spectra of count sketches, each a matrix product: sketch and Fourier transform are linear."""
+    """Return products of the spectra of count sketches. Each is a matrix product, because all of it is linear."""
     step, d = cast(TensorSketch, fitted.step), fitted.n_features_in
     taken, terms = step.spectrum(fitted.state, d), step.exact_terms(fitted.state)
     x.graph.reserve(step.degree, taken.size, 2, d + 1)
@@ -97,12 +97,12 @@ def emit_tensor_sketch(fitted: FittedStep, x: Value) -> Value:
 
 
 def _without_terms(x: Value, matrices: list[Array], terms: ExactTerms, d: int) -> list[Value]:
-    """Π_q M_q [x, 1] without the terms that other outputs carry, as real and imaginary parts if M_q is complex."""
+    """Return Π_q M_q [x, 1] without terms that other outputs carry, as real and imaginary parts if complex."""
     parts = _form_product(x, matrices, d)
     if terms.constant is None:
         return parts
     constants = np.stack([matrix[:, -1] for matrix in matrices])
-    # the matrix M (m, d + 1) for which M [x, 1] are these terms
+    # the matrix M (m, d + 1) with M [x, 1] equal to these terms
     carried = np.zeros_like(matrices[0])
     carried[:, -1] = constants.prod(axis=0)
     if terms.linear is not None:
@@ -113,9 +113,9 @@ def _without_terms(x: Value, matrices: list[Array], terms: ExactTerms, d: int) -
 
 
 def _form_product(x: Value, matrices: Sequence[Array], n_features: int) -> list[Value]:
-    """The entrywise product of M [x, 1] of matrices M (m, n_features + 1), or of M x of those without the last column.
+    """Return the entrywise product of M [x, 1] for matrices M (m, n_features + 1), or of M x without the last column.
 
-    It is one value for real matrices, and the real and the imaginary part for complex ones.
+    It is one value for real matrices, or the real and the imaginary part for complex ones.
     """
     return reduce(_times, (_form(x, matrix, n_features) for matrix in matrices))
 
@@ -135,27 +135,27 @@ def _times(a: list[Value], b: list[Value]) -> list[Value]:
 
 
 def _beside_terms(x: Value, terms: ExactTerms, parts: list[Value], left: int) -> Value:
-    """The outputs that carry terms exactly, those of the rest, and zeros in those that are left."""
+    """Return the outputs that carry terms exactly, then the others, and zeros in `left` more outputs."""
     if left:
         parts = [*parts, same_in_all_rows(x, np.zeros(left))]
     return beside([*_carried(x, terms), *parts])
 
 
 def _carried(x: Value, terms: ExactTerms) -> list[Value]:
-    """The outputs that carry terms exactly."""
+    """Return the outputs that carry terms exactly."""
     linear = [] if terms.linear is None else [x * terms.linear]
     constant = [] if terms.constant is None else [same_in_all_rows(x, np.array([terms.constant]))]
     return [*constant, *linear]
 
 
 def _in_frequency(spectrum: list[Value], taken: Spectrum) -> Value:
-    """Re P_k and Im P_k in turn, those that are taken."""
+    """Return those of Re P_k and Im P_k, alternating, that are used."""
     places = taken.frequencies + taken.size * taken.imaginary
     return beside(spectrum).columns(places) * taken.amplitudes
 
 
 def _in_time(spectrum: list[Value], taken: Spectrum) -> Value:
-    """The inverse transform as a matrix: of a real sketch one of each ±k says all."""
+    """Return the inverse transform as a matrix product. For a real sketch, one of each ±k is enough."""
     D = taken.length
     spectrum[0].graph.reserve(2 * (D // 2 + 1), D)
     k = np.arange(D // 2 + 1)
@@ -165,7 +165,7 @@ def _in_time(spectrum: list[Value], taken: Spectrum) -> Value:
 
 
 def emit_tensor_srht(fitted: FittedStep, x: Value) -> Value:
-    """Products of sampled Hadamard transforms, written out as matrices."""
+    """Return products of sampled Hadamard transforms, written out as matrices."""
     step, d = cast(TensorSrht, fitted.step), fitted.n_features_in
     matrices, terms = _hadamard_factors(x.graph, step, fitted), step.exact_terms(fitted.state)
     parts = _without_terms(x, matrices, terms, d)

@@ -29,21 +29,21 @@ from kafeat.types import Floats, State
 
 
 def emit_fourier(fitted: FittedStep, x: Value) -> Value:
-    """Random Fourier features: the frequencies written out, one matrix product, cosines."""
+    """Return random Fourier features: the frequencies written out, one matrix product, cosines."""
     step = cast(Fourier, fitted.step)
     scales = length_scales(step.length_scale, fitted.n_features_in)
     return _cosines(fitted.state, fitted.n_features_in, x, scales)
 
 
 def emit_skewed(fitted: FittedStep, x: Value) -> Value:
-    """Fourier features of log(x + c), for x above −c."""
+    """Return Fourier features of log(x + c), for x above −c."""
     moved = x + cast(Skewed, fitted.step).skewedness
     x.graph.refuse(moved <= 0.0)
     return _cosines(fitted.state, fitted.n_features_in, moved.op("Log"))
 
 
 def _cosines(state: State, n_features: int, x: Value, input_scale: Floats | None = None) -> Value:
-    """√a_j [cos ω_j·x, sin ω_j·x], or √(2a_j) cos(ω_j·x + b_j) where there are phases b."""
+    """Return √a_j [cos ω_j·x, sin ω_j·x], or √(2a_j) cos(ω_j·x + b_j) if there are phases b."""
     frequencies = _frequencies(x.graph, state, n_features)
     m = len(frequencies)
     weights = state["weights"] if "weights" in state else np.array(1.0 / m)
@@ -63,7 +63,7 @@ def _frequencies(graph: Graph, state: State, n_features: int) -> Floats:
 
 
 def emit_arc_cosine(fitted: FittedStep, x: Value) -> Value:
-    """One matrix product, then rectified linear units or steps."""
+    """Return one matrix product, then rectified linear units or steps."""
     step = cast(ArcCosine, fitted.step)
     scale = float(np.sqrt(2.0 / step.n_components))
     products = product(x, fitted.state["directions"] * (scale if step.order else 1.0))
@@ -78,7 +78,7 @@ def emit_arc_cosine(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_positive_exponential(fitted: FittedStep, x: Value) -> Value:
-    """Exponents by one matrix product, then one exponential."""
+    """Return exponents by one matrix product, then one exponential."""
     step = cast(PositiveExponential, fitted.step)
     w, shifts, root = exponent_terms(fitted.state, step.n_components)
     angles, scaled = product(x, w), x * root
@@ -92,14 +92,14 @@ def emit_positive_exponential(fitted: FittedStep, x: Value) -> Value:
 
 
 def _refuse_range(exponents: Value) -> None:
-    """A row whose largest output the dtype cannot hold, or holds as 0, has lost its kernel."""
+    """Refuse a row whose largest output overflows the dtype, or is 0 in it, because its kernel is lost."""
     graph, largest = exponents.graph, exponents.row_max()
     bounds = np.finfo(graph.dtype)
     graph.refuse(~((largest > float(np.log(bounds.tiny))) & (largest < float(np.log(bounds.max)))))
 
 
 def emit_homogeneous(fitted: FittedStep, x: Value) -> Value:
-    """√(x^γ) times cosines and sines of multiples of log x, all frequencies at once."""
+    """Return √(x^γ) times cosines and sines of multiples of log x, for all frequencies at once."""
     step, state, d = cast(Homogeneous, fitted.step), fitted.state, fitted.n_features_in
     if step.negative == "error":
         refuse_negative(x)
@@ -111,7 +111,7 @@ def emit_homogeneous(fitted: FittedStep, x: Value) -> Value:
     constant: Value = root * np.sqrt(first)
     if not rest:
         return constant
-    # (n, 1, d) times (order, 1): log 0 would be −∞, and any number does where the root is 0
+    # (n, 1, d) times (order, 1): log 0 would be −∞, and any number will do where the root is 0
     logs = size.op("Max", float(np.finfo(x.graph.dtype).tiny)).op("Log")
     angles = logs.with_axis(1) * state["frequencies"][:, None]
     scaled = root.with_axis(1) * np.sqrt(2.0 * np.array(rest))[:, None]
@@ -120,7 +120,7 @@ def emit_homogeneous(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_intersection_bins(fitted: FittedStep, x: Value) -> Value:
-    """clip(N x/max − l, 0, 1) of every bin l, times √(max/N)."""
+    """Return clip(N x/max − l, 0, 1) for every bin l, times √(max/N)."""
     N, maximum = cast(IntersectionBins, fitted.step).n_bins, fitted.state["maximum"]
     refuse_negative(x)
     share = x.op("Min", maximum) / np.where(maximum > 0.0, maximum, 1.0)
@@ -130,21 +130,21 @@ def emit_intersection_bins(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_projection(fitted: FittedStep, x: Value) -> Value:
-    """A x, the matrix written out."""
+    """Return A x with the matrix written out."""
     step, state, d = cast(Projection, fitted.step), fitted.state, fitted.n_features_in
     x.graph.reserve(step.n_features_out(state, d), d)
     return product(x, step.written_out(state, d))
 
 
 def emit_union(fitted: FittedStep, x: Value) -> Value:
-    """Chains side by side, each on its columns and times the root of its weight."""
+    """Return parallel chains, each on its columns and times the root of its weight."""
     step = cast(Union, fitted.step)
     parts = zip(step.maps, _maps(step, fitted, x), strict=True)
     return beside([z if part.weight == 1.0 else z * np.sqrt(part.weight) for part, z in parts])
 
 
 def emit_product(fitted: FittedStep, x: Value) -> Value:
-    """All products of the outputs of the chains, or products of random sums of them."""
+    """Return all products of the outputs of the chains, or products of random sums of them."""
     step = cast(Product, fitted.step)
     outputs = _maps(step, fitted, x)
     if step.n_components is not None:
@@ -159,7 +159,7 @@ def emit_product(fitted: FittedStep, x: Value) -> Value:
 
 
 def _maps(step: ParallelChains, fitted: FittedStep, x: Value) -> list[Value]:
-    """The outputs of each chain."""
+    """Return the outputs of each chain."""
     graph, parts = x.graph, []
     dtype, chains = (
         fitted.bind(graph.dtype).reads(graph.dtype),

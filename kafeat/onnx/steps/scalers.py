@@ -1,6 +1,6 @@
-"""Scalers as operators; the calendar is in whole numbers of floating point, exact below 2⁵³.
+"""Scalers as operators. The calendar uses whole numbers in floating point, which are exact below 2⁵³.
 
-Source of the calendar: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days: years begin in
+Source of the calendar: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days. Years begin in
 March, so that a leap day is the last one of its year.
 """
 
@@ -22,46 +22,46 @@ from kafeat.scalers.one_hot import outputs_of, width_of
 from kafeat.scalers.quantile import Quantile
 from kafeat.types import Floats
 
-_ERA = 146_097  # days of 400 years
+_ERA = 146_097  # number of days in 400 years
 
 
 def emit_clip(fitted: FittedStep, x: Value) -> Value:
-    """min(max(x, a), b)."""
+    """Return min(max(x, a), b)."""
     return x.op("Max", fitted.state["low"]).op("Min", fitted.state["high"])
 
 
 def emit_impute(fitted: FittedStep, x: Value) -> Value:
-    """The fill in the place of NaN."""
+    """Return x with the fill in place of NaN."""
     return where(x.op("IsNaN"), fitted.state["fill"], x)
 
 
 def emit_log1p(fitted: FittedStep, x: Value) -> Value:
-    """log(1 + x), of x above −1."""
+    """Return log(1 + x) for x above −1."""
     del fitted
     x.graph.refuse(x <= -1.0)
     return elementary.log1p(x)
 
 
 def emit_metric(fitted: FittedStep, x: Value) -> Value:
-    """xL, or x times the weight of its column."""
+    """Return xL, or x times the weight of its column."""
     root = fitted.state["root"]
     return x * root if root.ndim == 1 else product(x, root.T)
 
 
 def _affine(fitted: FittedStep, x: Value) -> Value:
-    """(x − a)/b."""
+    """Return (x − a)/b."""
     start, unit = (fitted.state[name] for name in cast(AffineScaler, fitted.step).learned)
     return (x - start) / unit
 
 
 def emit_minmax(fitted: FittedStep, x: Value) -> Value:
-    """(x − min)/(max − min), clipped to [0, 1] if asked."""
+    """Return (x − min)/(max − min), clipped to [0, 1] if requested."""
     moved = _affine(fitted, x)
     return moved.op("Clip", 0.0, 1.0) if cast(Minmax, fitted.step).clip else moved
 
 
 def emit_normalize(fitted: FittedStep, x: Value) -> Value:
-    """x/‖x‖, divided by the largest entry first, so that squares neither overflow nor vanish."""
+    """Return x/‖x‖. Dividing by the largest entry first keeps squares from overflowing or vanishing."""
     step = cast(Normalize, fitted.step)
     scaled = x / positive_or_one(abs(x).row_max())
     return scaled if step.norm == "max" else scaled / positive_or_one(_norms(step, scaled))
@@ -77,7 +77,7 @@ def _norms(step: Normalize, x: Value) -> Value:
 
 
 def emit_one_hot(fitted: FittedStep, x: Value) -> Value:
-    """Zeros, and a one where a code points to."""
+    """Return zeros, and a one where a code points."""
     columns = fitted.state["columns"]
     kept = others(fitted.state, fitted.n_features_in)
     parts = [x.columns(kept)] if len(kept) else []
@@ -91,7 +91,7 @@ def emit_one_hot(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_missing_indicator(fitted: FittedStep, x: Value) -> Value:
-    """The rows, and beside them ones in the place of NaN."""
+    """Return the rows, followed by ones in place of NaN and zeros elsewhere."""
     columns = fitted.state["columns"]
     if not len(columns):
         return x
@@ -99,13 +99,13 @@ def emit_missing_indicator(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_pca(fitted: FittedStep, x: Value) -> Value:
-    """(x − μ)V/σ."""
+    """Return (x − μ)V/σ."""
     state = fitted.state
     return product(x - state["mean"], state["components"]) / state["scale"]
 
 
 def emit_power(fitted: FittedStep, x: Value) -> Value:
-    """The Yeo–Johnson transformation, by logarithms as the scaler computes it."""
+    """Return the Yeo–Johnson transformation, by logarithms as in the scaler."""
     exponent = fitted.state["exponent"]
     power = where(x < 0.0, 2.0 - exponent, exponent)
     linear = abs(power) < float(np.finfo(x.graph.dtype).eps)
@@ -116,7 +116,7 @@ def emit_power(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_quantile(fitted: FittedStep, x: Value) -> Value:
-    """Ranks by counting the quantiles at or below a value, and the normal quantile function by rational functions."""
+    """Return ranks by counting the quantiles at or below a value, and the normal quantile by rational functions."""
     step, columns = cast(Quantile, fitted.step), np.ascontiguousarray(fitted.state["quantiles"].T)
     each = x.with_axis(2)
     at_or_below = _level(x, columns, each >= columns)
@@ -126,7 +126,7 @@ def emit_quantile(fitted: FittedStep, x: Value) -> Value:
 
 
 def _level(x: Value, columns: Floats, passed: Value) -> Value:
-    """Interpolate in the segment behind the quantiles that are `passed` (n, d, q); columns are (d, q)."""
+    """Interpolate in the segment after the quantiles that are `passed` (n, d, q). Columns are (d, q)."""
     d, q = columns.shape
     count = passed.cast(x.graph.dtype).sum(2)
     end = count.op("Clip", 1.0, float(q - 1)).cast(np.dtype(np.int64))
@@ -147,7 +147,7 @@ emit_robust = emit_standardize = _affine
 
 
 def emit_date_parts(fitted: FittedStep, x: Value) -> Value:
-    """The other columns, and the parts of every time beside them."""
+    """Return the other columns, followed by the parts of every time."""
     step, columns = cast(DateParts, fitted.step), fitted.state["columns"]
     kept = others(fitted.state, fitted.n_features_in)
     blocks = [x.columns(kept)] if len(kept) else []
@@ -168,7 +168,7 @@ def _outputs(value: Value, part: str, cyclic: bool) -> list[Value]:
 
 
 class _Calendar:
-    """The operators of one column of times; NaN stays NaN in every part."""
+    """The operators for one column of times. NaN stays NaN in every part."""
 
     def __init__(self, seconds: Value) -> None:
         self._seconds = seconds
@@ -197,9 +197,9 @@ class _Calendar:
         """Set year, month and day."""
         shifted = self._days + 719_468.0
         era = _quotient(shifted, _ERA)
-        day = shifted - era * float(_ERA)  # of the era, from 0
+        day = shifted - era * float(_ERA)  # within the era, from 0
         leaps = _quotient(day, 1460) - _quotient(day, 36_524) + _quotient(day, 146_096)
-        year = _quotient(day - leaps, 365)  # of the era
+        year = _quotient(day - leaps, 365)  # within the era
         from_march = day - (year * 365.0 + (_quotient(year, 4) - _quotient(year, 100)))
         month = _quotient(from_march * 5.0 + 2.0, 153)  # 0 is March
         start = _quotient(month * 153.0 + 2.0, 5)
@@ -210,7 +210,7 @@ class _Calendar:
         self._year = year + era * 400.0 + after_december
 
     def _day_of_year(self) -> Value:
-        """Days since 1 March, plus 60 and a leap day; in January and February, minus the 306 from March to December."""
+        """Return the day of the year, from the days since 1 March, which are 306 up to the end of December."""
         early = _quotient(self._from_march, 306)
         leap = _divides(4, self._year) + _divides(400, self._year) - _divides(100, self._year)
         march = self._from_march + 60.0 + leap
@@ -219,12 +219,12 @@ class _Calendar:
 
 
 def _divides(divisor: int, x: Value) -> Value:
-    """1 where x is a multiple of the divisor, and 0 elsewhere."""
+    """Return 1 where x is a multiple of the divisor, and 0 elsewhere."""
     return _remainder(x, divisor).op("Equal", 0.0).cast(x.graph.dtype)
 
 
 def _quotient(x: Value, divisor: int) -> Value:
-    """⌊x/divisor⌋: the rounded quotient of whole numbers is below the next whole number if the exact one is."""
+    """Return ⌊x/divisor⌋. The rounded quotient of whole numbers is below the next whole number if the exact one is."""
     return (x / float(divisor)).op("Floor")
 
 

@@ -106,6 +106,7 @@ def _run(request: DatasetRequest, idle: list[str], needs_predictor: bool) -> Non
 
 
 _SAID_OF = {
+    "made_again": ("was made again, as a worker was lost", "were made again, as a worker was lost"),
     "all_bad": ("has bad rows only", "have bad rows only"),
     "lost": (
         "of an earlier run was removed, as its part failed",

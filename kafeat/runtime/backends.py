@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from kafeat.contract.threads import settle
@@ -56,10 +57,19 @@ def _processes(engine: Engine) -> Iterator[Pool]:
 def _dask(engine: Engine) -> Iterator[Pool]:
     client = _dask_client(engine.address)
     gathering = ThreadPoolExecutor(_GATHERED_AT_ONCE, "kafeat-engine")
+    sent, lost = dict[Any, Any](), SimpleQueue[tuple[Any, str]]()
+
+    def hear(event: tuple[float, Any]) -> None:
+        # Dask hands the work of a lost worker to others, and tells nobody who waits for it.
+        told = event[1] if isinstance(event[1], dict) and event[1].get("action") == "remove-worker" else {}
+        for key in told.get("processing-tasks", ()):
+            if key in sent:
+                lost.put((sent[key], told["worker"]))
 
     def submit(work: Callable[[Any], Any], item: Any) -> Future[Any]:
         # Dask's own executor loses results if a worker dies after the work but before they arrive.
         remote, local = client.submit(work, item, pure=False), Future[Any]()
+        sent[remote.key] = item
         remote.add_done_callback(lambda _: gathering.submit(settle, local, remote.result))
         return local
 
@@ -73,8 +83,10 @@ def _dask(engine: Engine) -> Iterator[Pool]:
 
     try:
         _wait_for_workers(client, engine.address)
+        client.subscribe_topic("all", hear)
         # Enough for a cluster that grows, but bounded.
-        yield Pool(submit, engine.jobs or max(1000, 4 * sum(client.nthreads().values())), check)
+        at_once = engine.jobs or max(1000, 4 * sum(client.nthreads().values()))
+        yield Pool(submit, at_once, check, lost=lost)
     finally:
         with suppress(Exception):  # the work is done or has failed, however the cluster ends
             client.close(timeout=5)

@@ -108,12 +108,14 @@ class Pool:
         at_once: Number of items to submit at once.
         check: Raises an error if the engine is lost.
         stop: Ends work in this process when the engine is ended early.
+        lost: Items that a lost worker had, each with the worker, or what is known of its end.
     """
 
     submit: Callable[[Callable[[Any], Any], Any], Future[Any]]
     at_once: int
     check: Callable[[], None] = lambda: None
     stop: Stop = field(default_factory=Stop)
+    lost: SimpleQueue[tuple[Any, str]] = field(default_factory=SimpleQueue)
 
 
 T = TypeVar("T")
@@ -155,8 +157,10 @@ def run_all(
             raise error
         pool.check()  # a lost engine is the more important error
         died[number] += 1
+        why = f"{type(error).__name__}: {first_line(error)[:_LONGEST]}"
+        pool.lost.put((items[number], why))
         if died[number] > ATTEMPTS:
-            yield lost(items[number], f"{type(error).__name__}: {first_line(error)[:_LONGEST]}")
+            yield lost(items[number], why)
         else:  # the last attempt comes after all other items
             left.insert(len(left) if died[number] == ATTEMPTS else 0, number)
 

@@ -136,6 +136,10 @@ def test_a_worker_that_is_killed_loses_nothing(cluster, made, tmp_path):
         model, data, out, engine=Engine("dask", cluster.address), announce=lambda _parts: kill_one
     )
     assert killed
+    records = json.loads((out / "_kafeat.json").read_text())["parts"]
+    lost = {one["name"]: one["lost_workers"] for one in records if one["lost_workers"]}
+    assert set(run.made_again) == set(lost) != set()
+    assert all(worker.startswith("tcp://127.0.0.1:") for workers in lost.values() for worker in workers)
     assert (run.parts, run.rows, run.failed) == (PARTS, PARTS * ROWS, ())
     assert same(out, here)
 

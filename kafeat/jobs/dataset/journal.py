@@ -38,6 +38,7 @@ class DatasetResult:
         removed: Parts of the previous run that were removed, as they have no input any more.
         unknown_files: Files in the output folder that no run of kafeat wrote.
         stopped: Why the run ended before all parts were tried; None if it did not.
+        made_again: Parts that were made by another worker after theirs was lost.
         lost: Parts that could not be written and whose earlier output was removed, as it was not of this input.
         all_bad: Names of the parts whose rows are all bad.
         largest_drift: The largest drift of the parts whose drift is known, None if there are none.
@@ -62,6 +63,7 @@ class DatasetResult:
     unknown_files: tuple[str, ...]
     lost: tuple[str, ...]
     stopped: str | None
+    made_again: tuple[str, ...]
     all_bad: tuple[str, ...]
     largest_drift: Drift | None
     drifts_known: int
@@ -76,6 +78,7 @@ class Journal:
         self._records, self._failures = {record.name: record for record in records}, dict[str, PartFailure]()
         self._environments = list(manifest.machines)
         self._kept = self._tried = 0
+        self._made_again = list[str]()
         self.stopped: str | None = None
         self._next = math.inf  # before the first `write`, `add` writes nothing
 
@@ -86,7 +89,11 @@ class Journal:
             self._failures[outcome.failure.name] = outcome.failure
         if outcome.record is not None:
             made_by = outcome.record.made_by if not outcome.made else self._number_of(outcome.environment)
-            self._records[outcome.record.name] = outcome.record.model_copy(update={"made_by": made_by})
+            more: dict[str, object] = {"made_by": made_by}
+            if outcome.lost_workers:
+                more |= {"lost_workers": [*outcome.lost_workers], "made_again_by": outcome.worker}
+                self._made_again.append(outcome.record.name)
+            self._records[outcome.record.name] = outcome.record.model_copy(update=more)
         self._kept += not outcome.made
         if time.monotonic() >= self._next:
             self.write()
@@ -165,6 +172,7 @@ class Journal:
             clipped=sum(record.clipped for record in records),
             bad_rows=sum(record.bad_rows for record in records),
             stopped=self.stopped,
+            made_again=tuple(self._made_again),
             failed=tuple(self._failures[name] for name in sorted(self._failures)),
             largest_drift=max(drifts, key=lambda drift: drift.share, default=None),
             drifts_known=len(drifts),

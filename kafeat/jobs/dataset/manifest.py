@@ -65,6 +65,8 @@ class PartRecord(_Entry):
     p_value: float | None = Field(None, ge=0.0, le=1.0)
     rejects: File | None = None
     made_by: _Count = 0
+    lost_workers: list[str] = []
+    made_again_by: str | None = None
 
 
 class PartFailure(_Entry):

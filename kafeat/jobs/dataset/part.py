@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import time
 import traceback
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, islice
+from socket import gethostname
 
 from kafeat.errors import KafeatError, SystemRefusedError, may_pass
 from kafeat.io.data_set import Part
@@ -54,12 +55,17 @@ class PartTask:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a part: a record or a failure, and the environment. `made` is false if a previous run wrote it."""
+    """The result of a part: a record or a failure, and the environment. `made` is false if a previous run wrote it.
+
+    `worker` is the process that made it, and `lost_workers` are those that were lost before that.
+    """
 
     record: PartRecord | None
     failure: PartFailure | None
     environment: dict[str, str]
     made: bool = True
+    worker: str | None = None
+    lost_workers: tuple[str, ...] = ()
 
 
 def kafeat_part(task: PartTask) -> Outcome:
@@ -145,7 +151,8 @@ def _outcome(task: PartTask) -> Outcome:
         job, part, task.target, announce=lambda _rows: liveness_check(guard, task.stop), hashed=True
     )
     written = None if rejects is None else rejects.entry()
-    return Outcome(record_of(part, done, written), None, this_environment())
+    worker = f"process {os.getpid()} on {gethostname()}"
+    return Outcome(record_of(part, done, written), None, this_environment(), worker=worker)
 
 
 def _if_unchanged(task: PartTask, previous: PartRecord) -> PartRecord | None:
@@ -175,7 +182,13 @@ def known_parts(
     for below in {os.path.dirname(part.name) for part in parts} - {""}:
         for folder in request.folders:
             make_folder(folder.join(below))
-    yield from run_all(pool, kafeat_part, _tasks(request, plan, parts, pool.stop), _worker_lost)
+    lost = defaultdict[str, list[str]](list)
+    for outcome in run_all(pool, kafeat_part, _tasks(request, plan, parts, pool.stop), _worker_lost):
+        while not pool.lost.empty():
+            task, worker = pool.lost.get()
+            lost[task.part.name].append(worker)
+        name = outcome.record.name if outcome.record is not None else ""
+        yield replace(outcome, lost_workers=tuple(lost[name]))
 
 
 def _tasks(request: DatasetRequest, plan: DatasetPlan, parts: list[Part], stop: Stop) -> list[PartTask]:

@@ -53,7 +53,7 @@ def test_the_statistics_of_parts_show_no_secrets():
     run = DatasetResult(
         rows=2, rows_read=2, columns=4, what="features", seconds=0.5, clipped=0, bad_rows=0, first_bad_row=None,
         scale=None, parts=1, kept=0, bytes=64, failed=(), removed=(), unknown_files=(), lost=(), all_bad=(),
-        largest_drift=None, drifts_known=0, least_p_value=None, stopped=None,
+        largest_drift=None, drifts_known=0, least_p_value=None, stopped=None, made_again=(),
     )  # fmt: skip
     place = parse_location(SECRET)
     found = str(record_of(DatasetRequest(parse_location(SECRET), place, place), run, "", 0.0))

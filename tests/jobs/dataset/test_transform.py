@@ -5,7 +5,11 @@ import json
 import os
 import re
 import signal
+import socket
 import time
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +23,11 @@ import kafeat
 from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
 from kafeat.io.options import OutputOptions
 from kafeat.io.storage.location import parse_location
+from kafeat.jobs.dataset import api
 from kafeat.jobs.dataset.manifest import PartFailure
 from kafeat.jobs.transform.transform import TransformJob
 from kafeat.model.shared import SharedMap
-from kafeat.runtime.engine import Engine, Stop
+from kafeat.runtime.engine import Engine, Pool, Stop
 from tests.jobs.files import transform_file, transform_parts
 from tests.zygote import Process
 
@@ -501,6 +506,28 @@ def test_a_run_stops_when_too_many_parts_fail(most, failed, why, in_process, mod
     assert in_process(*command, *most, cwd=tmp_path).returncode == 0
     again = manifest(tmp_path / "out")
     assert (again["state"], again["stopped"], len(again["parts"])) == ("complete", None, 13)
+
+
+def test_a_part_whose_worker_is_lost_is_made_again_and_named(in_process, model, data, tmp_path, monkeypatch):
+    lost: list[str] = []
+
+    def submit(work, task):
+        future = Future()
+        if not lost:
+            lost.append(task.part.name)
+            future.set_exception(BrokenProcessPool("killed"))
+        else:
+            future.set_result(work(task))
+        return future
+
+    monkeypatch.setattr(api, "start_engine", lambda _engine: nullcontext(Pool(submit, 1)))
+    out = tmp_path / "out"
+    done = in_process("transform", "--model", model, data, out, "--resume")
+    assert f"{out}: 1 file was made again, as a worker was lost: {lost[0]}" in done.stderr
+    again = {one["name"]: (one["lost_workers"], one["made_again_by"]) for one in manifest(out)["parts"]}
+    here = f"process {os.getpid()} on {socket.gethostname()}"
+    assert again == dict.fromkeys(SIZES, ([], None)) | {lost[0]: (["BrokenProcessPool: killed"], here)}
+    assert "made again" not in in_process("transform", "--model", model, data, out, "--resume").stderr
 
 
 def metrics(path: Path) -> dict[str, float]:

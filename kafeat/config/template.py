@@ -143,12 +143,12 @@ def flow(value: Any) -> str:
     return visible_json(json.dumps(value, ensure_ascii=False))
 
 
-# Parameters that people look for, so they are written even if they have their defaults.
+# Parameters that people look for, so they are written even with their defaults.
 _ALWAYS = ("kind", "kernel", "gamma", "n_components")
 
 
 def commented(config: Config, comments: Sequence[str]) -> str:
-    """Return the YAML of a config after comments; parameters with their defaults are left out."""
+    """Return the YAML of a config after comments, without parameters that have their defaults."""
     lines = [line for text in comments for line in _hanging(text)]
     plain, defaults = config.to_plain(), Config(steps=config.steps).to_plain()
     for key, value in plain.items():
@@ -178,12 +178,12 @@ def _entries(entries: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]
 
 
 def _briefly(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a step without most of the parameters that have their defaults, or a map of a union likewise."""
+    """Return a step, or a map of a union, without most of the parameters that have their defaults."""
     if "kind" not in entry:
         return {key: value for key, value in entry.items() if value not in (None, 1.0)}
     try:
         defaults = build_step({"kind": entry["kind"]}).recipe()
-    except ValueError:  # a kind with parameters that are required
+    except ValueError:  # a kind with required parameters
         defaults = {}
     return {
         key: value

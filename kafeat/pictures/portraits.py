@@ -23,7 +23,7 @@ _GRAM_ROWS = 200
 _PAIRS = 40_000
 
 ModelFigures = tuple[Reliability, tuple[Array, tuple[str, ...]]]
-"""The reliability of the probabilities of a model; and its confusion matrix (k, k), with the names of the classes."""
+"""The reliability of a model's probabilities, and its confusion matrix (k, k) with the names of the classes."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class MapFigures:
 
 
 def same_map(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return True if both are of one map with one setting."""
+    """Return True if both describe one map with one setting."""
     return (one["map"], one["setting"]) == (other["map"], other["setting"])
 
 

@@ -65,7 +65,7 @@ def laid(rows: Sequence[T], columns: Sequence[Column[T]]) -> list[TableColumn]:
 
 
 LEFT = ' style="text-align:left"'
-"""The style of cells in a notebook, which aligns them to the right."""
+"""The style of cells in a notebook, which otherwise aligns them to the right."""
 
 
 def html_table(

@@ -1,4 +1,4 @@
-"""Gradient boosting on the raw columns, the usual choice for tables that a map is compared with. Needs scikit-learn."""
+"""Gradient boosting on the raw columns, the usual choice for tables, for comparison with a map. Needs scikit-learn."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from kafeat.types import Floats
 
 # Work is trees × columns × rows, with these added as the fixed cost of a tree. A core does 2e8 a second.
 _MORE_ROWS, _MORE_COLUMNS = 4_000, 20
-# More work than _MUCH has half the rounds, at twice the rate; more than _MOST has fewer rows, though not below _LEAST;
-# and more than _TOO_MUCH is left out.
+# Above _MUCH work, there are half as many rounds, at twice the rate. Above _MOST there are fewer rows, at least _LEAST.
+# Above _TOO_MUCH, boosting is left out.
 _MUCH, _MOST, _TOO_MUCH = 5e8, 1.5e9, 3e9
 _LEAST = 2_000
 MOST_ROWS = 100_000
-"""Rows that boosting learns from, all of which are in memory."""
-# From so many rows on, a tenth of them says when to stop: else boosting learns noise, and is worse than a constant.
+"""The most rows for boosting, all of which are in memory."""
+# From so many rows on, a tenth of them decides when to stop. Otherwise boosting may be worse than a constant.
 _STOPS_EARLY = 5_000
 _QUICK = {"max_iter": 50, "learning_rate": 0.2, "max_bins": 63}
 
 
 @dataclass(frozen=True)
 class Boosting:
-    """Fitted estimators, one for each label, the number of rows that they learned from, and the seconds."""
+    """Fitted estimators, one for each label, the number of their training rows, and the seconds."""
 
     estimators: list[Any]
     task: PredictionTask
@@ -39,11 +39,11 @@ class Boosting:
 
     @property
     def rounds(self) -> int:
-        """Number of rounds; scikit-learn stops early where rows that it holds out no longer gain."""
+        """The number of rounds. Scikit-learn stops early when rows that it holds out no longer improve."""
         return max(one.n_iter_ for one in self.estimators)
 
     def __call__(self, Z: Floats) -> Floats:
-        """Return probabilities of all classes or scaled numbers, (n, k)."""
+        """Return probabilities of all classes, or scaled numbers, (n, k)."""
         with _one_thread():
             if self.task.classes is None:
                 return np.column_stack([one.predict(Z) for one in self.estimators])
@@ -53,7 +53,7 @@ class Boosting:
 
 
 def plan(rows: int, width: int, trees: int) -> tuple[int, dict[str, Any]] | None:
-    """Return how many rows to learn from, and the parameters; None if this takes too long."""
+    """Return the number of training rows, and the parameters, or None if this takes too long."""
     rows, of_row = min(rows, MOST_ROWS), float(trees * (width + _MORE_COLUMNS))
     if 100 * of_row * (rows + _MORE_ROWS) <= _MUCH:
         return rows, {}
@@ -64,7 +64,7 @@ def plan(rows: int, width: int, trees: int) -> tuple[int, dict[str, Any]] | None
 
 
 def boost(inputs: Inputs, chosen: Split, truth: Truth) -> Boosting | str:
-    """Learn from the training rows, or some of them; return why not if that is impossible or takes too long."""
+    """Learn from the training rows, or some of them. Return the reason if that is impossible or takes too long."""
     task, n, classes = truth.task, int(chosen.train.sum()), truth.task.classes
     trees = truth.labels[:1].size if classes is None else 1 if len(classes) == 2 else len(classes)
     planned = plan(n, inputs.width, trees)
@@ -77,7 +77,7 @@ def boost(inputs: Inputs, chosen: Split, truth: Truth) -> Boosting | str:
         y, make = task.targets(labels), HistGradientBoostingRegressor
     else:
         y, make = task.numbers(labels)[:, None], HistGradientBoostingClassifier
-        # Early stopping holds out a tenth of each class, which a single row has not.
+        # Early stopping holds out a tenth of each class, which is impossible for a single row.
         several = np.bincount(y[:, 0])[y[:, 0]] > 1
         Z, y = Z[several], y[several]
         if len(np.unique(y)) < 2:
@@ -92,5 +92,5 @@ def boost(inputs: Inputs, chosen: Split, truth: Truth) -> Boosting | str:
 
 
 def _one_thread() -> Any:
-    """Limit OpenMP: its threads wait for each other in each of thousands of loops, for minutes if cores are busy."""
+    """Limit OpenMP to one thread: on busy cores, its threads wait for each other in every loop, for minutes."""
     return threadpool_limits(1, user_api="openmp")

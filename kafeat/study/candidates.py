@@ -1,8 +1,8 @@
 """List the maps to compare: models as they are, and recipes with every setting of a sweep and every seed.
 
-A recipe of a precomputed kernel takes the square kernel matrix of all rows. Rows are then known by their numbers, so
-that any of them can be compared. The columns of a map are the rows that it is fitted on, as scikit-learn splits both
-sides of a kernel matrix.
+A recipe of a precomputed kernel needs the square kernel matrix of all rows. Rows are then identified by their numbers,
+so that any of them can be compared. The columns of a map are the rows that it is fitted on, because scikit-learn splits
+both sides of a kernel matrix.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _PLACE = re.compile(r"steps\[(\d+)\]\.(\w+)")
 
 @dataclass(frozen=True)
 class Sweep:
-    """Values of a parameter, of every step that has it or of one step."""
+    """Values of a parameter, for every step that has it or for one step."""
 
     key: str
     values: tuple[Any, ...]
 
 
 def read_sweep(text: str) -> Sweep:
-    """Parse KEY=a,b,c; a value is a number, true, false, or text."""
+    """Parse KEY=a,b,c. A value is a number, true, false, or text."""
     key, equals, values = text.partition("=")
     parsed = tuple(_value(part.strip()) for part in values.split(","))
     if not equals or not key.strip() or "" in parsed:
@@ -80,7 +80,7 @@ def settings(config: Config, sweeps: Sequence[Sweep], name: str) -> Iterator[tup
 
 
 def _refuse_twice(sweeps: Sequence[Sweep]) -> None:
-    """Refuse a parameter or a value that is given twice, and the kind, which is no parameter."""
+    """Refuse a parameter or a value that is given twice, and the kind, which is not a parameter."""
     keys = [sweep.key for sweep in sweeps]
     for sweep in sweeps:
         if len(set(map(repr, sweep.values))) < len(sweep.values):
@@ -130,7 +130,7 @@ def _value(text: str) -> Any:
 
 
 class Fit(NamedTuple):
-    """A fitted map, the seconds of its fit without reading, None for a model, and the job of its predictor, if any."""
+    """A fitted map, the seconds to fit it without reading (None for a model), and the job of its predictor, if any."""
 
     map: FeatureMap
     seconds: float | None = None
@@ -139,7 +139,7 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True)
 class ComparedMap:
-    """A fitted map with its config, or a config to be fitted; `setting` holds its swept parameters."""
+    """A fitted map with its config, or a config to fit. `setting` holds its swept parameters."""
 
     name: str
     setting: dict[str, Any]
@@ -154,7 +154,7 @@ class ComparedMap:
         return f"{self.name} {' '.join(parts)}".strip()
 
     def task(self, names: tuple[str, ...]) -> TaskKind:
-        """Return the task for these labels: that of what has learned them, or what the config says."""
+        """Return the task for these labels: that of the model that learned them, or that in the config."""
         own = None if self.fitted is None else self.fitted.predictor
         if own is not None and own.labels.names == names and own.labels.type != "text":
             return "regression" if own.labels.classes is None else "classification"
@@ -162,7 +162,7 @@ class ComparedMap:
         return "auto" if last is None else last.task
 
     def refuse_features(self, reserved: Sequence[str]) -> None:
-        """Refuse a recipe that names one of the `reserved` columns, label or split, as a feature."""
+        """Refuse a recipe that names a `reserved` column, which is the label or the split, as a feature."""
         named = [name for name in reserved if name in self.config.columns.include and self.fitted is None]
         if named:
             raise DataError(
@@ -184,7 +184,7 @@ class ComparedMap:
         held_out: Mask,
         listener: Listener,
     ) -> Fit:
-        """Return the map and what its fit costs; a recipe is fitted on the rows that are not held out.
+        """Return the map and what fitting it costs. A recipe is fitted on the rows that are not held out.
 
         The learner, if there is one, scores the values of `validate` in a recipe.
         """
@@ -200,13 +200,13 @@ class ComparedMap:
             return Fit(fm, seconds, None if self.config.predictor is None else job)
 
     def rows_seen(self, fm: FeatureMap, data: RereadableData, rows: Mask) -> int | None:
-        """Return how many of these rows the map was fitted on; None if it was fitted on other data."""
+        """Return how many of these rows the map was fitted on, or None if it was fitted on other data."""
         if self.fitted is None:
             return 0
         learned = data.learned_from(fm, len(rows))
         if learned is None:
             return None
-        # A fit samples the training rows with the smallest hashes.
+        # The training sample consists of the rows with the smallest hashes.
         hashes = row_hashes(fm.config.seed, 0, len(rows))
         hashes[~learned] = np.iinfo(hashes.dtype).max
         fitted = min(fm.provenance.rows_fitted, len(rows))
@@ -240,7 +240,7 @@ def list_candidates(
 
 
 def _names(maps: Sequence[Any]) -> list[str]:
-    """Name the maps by their file names, or whole paths if these are not unique; others get a number."""
+    """Name the maps by their file names, or by whole paths if these are not unique. Others get a number."""
     places = [location_of(one) for one in maps]
     own = [one.name if isinstance(one, NamedRecipe) else f"map {i + 1}" for i, one in enumerate(maps)]
     whole = [name if place is None else str(place) for name, place in zip(own, places, strict=True)]
@@ -258,7 +258,7 @@ _ROW = "row of the kernel matrix"
 def by_row_numbers(
     data: RereadableData, request: EvaluationRequest, candidates: list[ComparedMap]
 ) -> tuple[RereadableData, list[ComparedMap]]:
-    """Return data of row numbers and recipes of a kernel of these, if the recipes have a precomputed kernel."""
+    """Return data of row numbers, and recipes with a kernel of these, if the recipes have a precomputed kernel."""
     precomputed = [
         one for one in candidates
         if one.fitted is None and getattr(one.config.steps[0], "kernel", None) == "precomputed"
@@ -294,7 +294,7 @@ def _read(data: RereadableData, request: EvaluationRequest, config: Config) -> F
 
 
 def _numbered(data: RereadableData, request: EvaluationRequest, n: int) -> RereadableData:
-    """Return the numbers of rows, the labels and the split as data."""
+    """Return row numbers, labels and the split as data."""
     known, columns = data.rows_known(request.labels, request.split), dict[str, Array]()
     if known.labels is not None:
         columns |= zip(request.labels, known.labels.reshape(n, -1).T, strict=True)

@@ -1,4 +1,4 @@
-"""Evaluate maps on a data set: kernel errors, scores of models on the features, and bounds that a map must keep."""
+"""Evaluate maps on a data set: kernel errors, scores of models on the features, and bounds that maps must satisfy."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
     exhibits: list[MapFigures] | None = None if asked.report is None else []
     candidates, data = _candidates(asked), asked.data
     labelled = asked.labels if asked.drop_unlabelled else None
-    # One BLAS thread, so that results do not depend on the number of cores. Values that overflow show in the
-    # results, and are refused or become null.
+    # One BLAS thread, so that results do not depend on the number of cores. Overflow is visible in the results, which
+    # are then refused or null.
     with (
         report_folder(asked.report),
         one_blas_thread(linalg=True),
@@ -105,7 +105,7 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
 
 
 def _candidates(asked: EvaluationRequest) -> list[ComparedMap]:
-    """Return what is compared, and refuse what says that it cannot be before the data are read."""
+    """Return the candidates. Refuse those that cannot be compared, before the data are read."""
     if asked.data is None:
         raise UsageError("evaluate: expected data, got none")
     label, sweep = asked.label, asked.sweep
@@ -135,7 +135,7 @@ def _refuse_values(argument: str, column: object) -> None:
 
 
 def _split_alike(candidates: Sequence[ComparedMap], asked: EvaluationRequest) -> list[ComparedMap]:
-    """Return candidates that hold out the same rows, with the columns that were asked for."""
+    """Return candidates that hold out the same rows, with the user's columns."""
     split_by = asked.split_by
     own = {one.config.split_by for one in candidates}
     if split_by is None and len(own) > 1:
@@ -149,7 +149,7 @@ def _split_alike(candidates: Sequence[ComparedMap], asked: EvaluationRequest) ->
 
 
 def _check_splits(asked: EvaluationRequest, candidates: Sequence[ComparedMap]) -> None:
-    """Refuse several splits of rows that are split already, or that a model was fitted on."""
+    """Refuse several splits if the rows are already split, or if a model was fitted on them."""
     if asked.splits == 1:
         return
     if asked.split is not None:
@@ -172,7 +172,7 @@ def _records(
     exhibits: list[MapFigures] | None,
     listener: Listener,
 ) -> list[Record]:
-    """Evaluate every map in every split; if there are several maps, an error names its map."""
+    """Evaluate every map in every split. If there are several maps, an error names its map."""
     for candidate in candidates:
         candidate.refuse_features(request.reserved)
         candidate.refuse_without_exact()

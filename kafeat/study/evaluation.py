@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Evaluation(dict[str, Any]):
     """The result of `kafeat.evaluate`: a dict, with a table for notebooks, a data frame, and a plot.
 
-    `docs/reference/json.md` lists its keys. It is an ordinary dict for `json.dump`. The keys of a single record are at
-    the top too.
+    `docs/reference/json.md` lists its keys. It is an ordinary dict for `json.dump`. The keys of a single record are
+    also at the top level.
     """
 
     def __init__(self, report: Report) -> None:
@@ -32,8 +32,8 @@ class Evaluation(dict[str, Any]):
     def to_pandas(self) -> Any:
         """Return the means of each map and setting as a data frame of pandas.
 
-        Every figure is a column under its own name, and its standard error one with the ending `_error`. The
-        parameters of the setting are columns, too.
+        Every figure is a column under its own name, and its standard error one with the suffix `_error`. The parameters
+        of the setting are also columns.
 
         Returns
         -------
@@ -58,7 +58,7 @@ class Evaluation(dict[str, Any]):
         return Table(map(_row, self.report.summaries)).to_pandas()
 
     def plot(self) -> Axes:
-        """Plot scores over columns, with those of the raw columns and the exact kernel; without a label, the errors.
+        """Plot scores over columns, with those of the raw columns and the exact kernel, or errors if there is no label.
 
         Returns
         -------

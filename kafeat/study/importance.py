@@ -1,4 +1,4 @@
-"""What columns are worth: what a score loses when the values of a column are shuffled among rows that were held out."""
+"""The worth of columns: how much a score falls when a column's values are shuffled among held-out rows."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from kafeat.errors import DataError
 from kafeat.types import Array, Floats
 
 SHUFFLES = 5
-"""Number of times that each column is shuffled."""
-# Columns beyond which none is shuffled, rows, and numbers of features that are made for all shuffles.
+"""The number of times that each column is shuffled."""
+# With more columns, none is shuffled. Then the least and the most rows, and the most feature numbers for all shuffles.
 _MOST_COLUMNS, _LEAST_ROWS, _MOST_ROWS, _MOST_MADE = 300, 200, 1000, 5e7
 
 
 class Loss(NamedTuple):
-    """The mean of what the score loses over the shuffles, and its standard error."""
+    """The mean decrease of the score over the shuffles, and its standard error."""
 
     mean: float
     error: float
 
 
 Losses = dict[str, Loss]
-"""The losses by the names of columns, the largest first."""
+"""The losses by the names of columns, largest first."""
 
 HeldOut = tuple[InputRows, Callable[[InputRows], Floats]]
-"""Rows that were held out, and what a model that did not learn from them predicts of rows, (n, k)."""
+"""Held-out rows, and a function that predicts (n, k) for rows, from a model that did not learn from them."""
 
 
 def named(losses: Losses | None) -> dict[str, dict[str, float] | None]:
@@ -43,7 +43,7 @@ def named(losses: Losses | None) -> dict[str, dict[str, float] | None]:
 
 
 def rows_to_shuffle(columns: int, width: int) -> int:
-    """Return how many rows suffice for so many columns, and a map of this width; 0 for too many columns."""
+    """Return how many rows are enough for so many columns and a map of this width, or 0 for too many columns."""
     affordable = int(_MOST_MADE / (SHUFFLES * max(1, columns) * max(1, width)))
     return 0 if columns > _MOST_COLUMNS else int(np.clip(affordable, _LEAST_ROWS, _MOST_ROWS))
 
@@ -51,10 +51,10 @@ def rows_to_shuffle(columns: int, width: int) -> int:
 def score_losses(
     places: Mapping[str, slice], held_out: Sequence[HeldOut], score: Callable[[Floats], float], seed: int
 ) -> Losses | None:
-    """Shuffle each column among the rows of each part, and return what the score of all predictions loses.
+    """Shuffle each column among the rows of each part, and return how much the score of all predictions falls.
 
-    Columns that tell the same share their worth: each of them alone costs little while the other is there. None if the
-    score is not defined, or the map refuses a row that a shuffle has made.
+    Columns with the same information share their worth: shuffling one costs little while the other remains. Return None
+    if the score is not defined, or the map refuses a row that a shuffle has made.
 
     Source: Breiman 2001, section 10; Fisher, Rudin & Dominici 2019.
     """
@@ -78,7 +78,7 @@ def _predicted(held_out: Sequence[HeldOut], place: slice, rng: np.random.Generat
 
 
 def with_column_of(X: InputRows, place: slice, others: Array) -> InputRows:
-    """Return rows (n, d) with the features in `place` of `others` (n,), which are numbers of rows."""
+    """Return rows (n, d) with the features in `place` taken from the rows with the numbers `others` (n,)."""
     if isinstance(X, TextRows):
         text = X.starts == place.start
         if text.any():

@@ -1,4 +1,4 @@
-"""Learners on raw columns, on features, and with the exact kernel, and their equals in scikit-learn.
+"""Learners on raw columns, on features, and with the exact kernel, and their equivalents in scikit-learn.
 
 Test rows and folds are chosen by the hash of the row number.
 """
@@ -23,14 +23,14 @@ from kafeat.maths.task import Kind, PredictionTask
 from kafeat.model.predictor import FittedPredictor
 from kafeat.types import Array, Floats, Mask
 
-# Share of the rows that models are tested on.
+# Share of the rows to test models on.
 _TEST_SHARE = 0.2
 
 
 class Tested(NamedTuple):
-    """Predictions of rows, their labels, and their groups if whole groups were held out.
+    """Predictions for rows, their labels, and their groups if whole groups were held out.
 
-    `ends` (n, 2, k) are those of intervals of the level that is scored, where a model has them.
+    `ends` (n, 2, k) are the ends of intervals with the level that is scored, if a model has them.
     """
 
     predicted: Floats
@@ -59,15 +59,15 @@ class Truth:
     groups: Floats | None = None
 
     def tested(self, rows: Array, predicted: Floats) -> Tested:
-        """Return predictions of these rows beside what is known of them."""
+        """Return predictions for these rows, with their labels and groups."""
         return Tested(predicted, self.labels[rows], None if self.groups is None else self.groups[rows])
 
     def predicted(self, model: Predict, inputs: Inputs, rows: Mask) -> Tested:
-        """Return what a model predicts of these rows, beside what is known of them."""
+        """Return the predictions of a model for these rows, with their labels and groups."""
         return self.tested(*inputs.joined(rows, lambda Z: model(Z.astype(np.float64))))
 
     def answers(self, rows: Array) -> Array:
-        """Return the class numbers (r,) of these rows, or their scaled numbers, of the first label."""
+        """Return the class numbers (r,) of these rows, or the scaled numbers of their first label."""
         labels = self.labels[rows]
         return self.task.targets(labels)[:, 0] if self.task.classes is None else self.task.numbers(labels)
 
@@ -77,7 +77,7 @@ class Split:
     """The rows of one split of the data.
 
     Attributes:
-        test: True for the rows that are tested on, (n,).
+        test: True for the rows to test on, (n,).
         hashes: Numbers (n,) that order all rows at random.
         seed: Seed of the choice of these rows; None if a column names them.
         keys: Groups or times of the rows, by which all other rows are held out; None holds them out at random.
@@ -104,23 +104,23 @@ class Split:
 
     @property
     def folds(self) -> Folded:
-        """The rows in folds, by the keys of the training rows, so that these are divided evenly."""
+        """The rows in folds by the keys of the training rows, so that these are divided evenly."""
         folds = Folds.by(None if self.keys is None else self.keys.select(self.train))
         return Folded(folds.parts(self.hashes if self.keys is None else self.keys.values), folds)
 
     def some(self, of: Mask, most: int) -> Mask:
-        """Return true for at most `most` of these rows, those with the largest hashes."""
+        """Return a mask of at most `most` of these rows, those with the largest hashes."""
         return of if int(of.sum()) <= most else _last(of, most, self.hashes)
 
     def validation_rows(self, part: int) -> Mask:
-        """Return true for one of so many parts of the training rows: random rows, or by their keys."""
+        """Return a mask of one of so many parts of the training rows, at random or by their keys."""
         return _last(self.train, int(self.train.sum()) // part, self.hashes, self.keys, self.seed or 0)
 
 
 def split(n: int, seed: int, test: Mask | None = None, keys: RowKeys | None = None) -> Split:
     """Hold out the fifth of n rows with the largest hashes of (seed, row number), or the rows in `test`.
 
-    A fit takes the smallest hashes. If it takes less than four fifths of the rows, it has seen no test row. With keys,
+    Fitting uses the smallest hashes. If it uses less than four fifths of the rows, it has seen no test row. With keys,
     the groups of about a fifth of the rows are held out, or the latest fifth.
     """
     hashes = row_hashes(seed, 0, n)
@@ -131,7 +131,7 @@ def split(n: int, seed: int, test: Mask | None = None, keys: RowKeys | None = No
 
 
 def _last(of: Mask, count: int, hashes: Hashes, keys: RowKeys | None = None, seed: int = 0) -> Mask:
-    """Return true for `count` of these rows, those with the largest hashes, or for about as many by their keys."""
+    """Return a mask of `count` of these rows, those with the largest hashes, or of about as many by their keys."""
     rows, last = np.flatnonzero(of), np.zeros(len(of), dtype=bool)
     if keys is None:
         last[rows[np.argsort(hashes[rows])[-count:]]] = True
@@ -164,8 +164,8 @@ NO_SCALING = Scaling(np.zeros(1), np.ones(1))
 def scaling_of(blocks: Iterable[Floats]) -> Scaling:
     """Return the scaling by the mean and standard deviation of all rows.
 
-    Sums are taken about a point near the mean, in units of the distances from it, so that squares neither lose digits
-    nor overflow.
+    Sums are about a point near the mean, in units of the distances from it, so that squares neither lose digits nor
+    overflow.
     """
     n = 0
     pivot: Floats = np.zeros(1)
@@ -185,7 +185,7 @@ def scaling_of(blocks: Iterable[Floats]) -> Scaling:
 
 
 def unit_scaling_of(blocks: Iterable[Floats], standardize: bool) -> Scaling:
-    """Return a scaling to rows of mean 0 and mean square norm 1, as stochastic gradients need for their steps.
+    """Return a scaling to rows of mean 0 and mean square norm 1, which stochastic gradients need for their steps.
 
     All columns have one divisor, or each has its own if they are to be standardized first.
     """
@@ -199,7 +199,7 @@ def unit_scaling_of(blocks: Iterable[Floats], standardize: bool) -> Scaling:
 
 
 Predict = Callable[[Floats], Floats]
-"""Predict (n, k) from inputs, or from kernel values with the training rows."""
+"""Returns predictions (n, k) from inputs, or from kernel values with the training rows."""
 
 
 class Model(Protocol):
@@ -215,7 +215,7 @@ class Model(Protocol):
 
 
 class Training(Protocol):
-    """Rows that a learner is ready to learn from: the search for a penalty, and learning with one, are apart."""
+    """Rows that a learner is ready to learn from. Searching for a penalty is separate from learning with one."""
 
     def search(self) -> float:
         """Return the penalty that cross-validation over the folds chooses."""
@@ -235,7 +235,7 @@ class Trained(NamedTuple):
 def train(
     prepare: Callable[[], Training], penalty: float | None, apart: Callable[[], float] = lambda: 0.0
 ) -> Trained:
-    """Learn with a penalty, or search for one; `apart` counts the seconds of work that is no part of learning."""
+    """Learn with a penalty, or search for one. `apart` counts the seconds of work that is not part of learning."""
     training, prepared = timed(prepare, apart)
     chosen, search = (penalty, 0.0) if penalty is not None else timed(training.search, apart)
     model, learned = timed(partial(training.model, chosen), apart)
@@ -258,20 +258,20 @@ class Learner(ABC):
         """Prepare a kernel machine with the kernel K (n, n) of the training rows with these numbers (n,)."""
 
     def linear(self, inputs: Inputs, rows: Mask, truth: Truth, penalty: float | None = None) -> Trained:
-        """Fit a linear model of the inputs; without a penalty, search for one."""
+        """Fit a linear model of the inputs. Without a penalty, search for one."""
         return train(partial(self.on_rows, inputs, rows, truth), penalty, lambda: inputs.seconds)
 
     def learn(
         self, Z: Floats, labels: Array, folded: Folded, task: PredictionTask, penalty: float | None = None
     ) -> Predict:
-        """Learn from features Z (n, D) with labels (n,), which are in folds."""
+        """Learn from features Z (n, D) with labels (n,) in folds."""
         every, truth = np.ones(len(Z), bool), Truth(task, labels, folded)
         model: Predict = self.linear(Inputs.of(Z), every, truth, penalty).model
         return model
 
 
 class Ridge(Learner):
-    """Ridge regression in closed form, with a target of 0 or 1 per class; rows are read once and not held."""
+    """Ridge regression in closed form, with a target of 0 or 1 per class. Rows are read once and not held."""
 
     name = "ridge"
 
@@ -296,16 +296,16 @@ class Ridge(Learner):
 
 
 def equivalent_learner(learner: str, kind: Kind, penalty: float) -> str | None:
-    """Return the call that makes the model of scikit-learn; None for learners without a plain one."""
+    """Return the scikit-learn call that makes the same model, or None for learners without a simple one."""
     if learner == "ridge":
         return f"{'Ridge' if kind == 'regression' else 'RidgeClassifier'}(alpha={penalty!r})"
     return f"LogisticRegression(C={1.0 / penalty!r})" if learner == "logistic" and penalty > 0.0 else None
 
 
 def equivalent_predictor(predictor: FittedPredictor) -> str | None:
-    """Return the call that makes the model of scikit-learn with the weights of this predictor, but for scale.
+    """Return the scikit-learn call that makes a model with the weights of this predictor, up to scale.
 
-    Ridge for classes has another intercept, with the biases of its probabilities.
+    Ridge for classes has another intercept, which includes the biases of its probabilities.
     """
     kind: Kind = "regression" if predictor.labels.classes is None else "classification"
     penalty = float(predictor.fitted.state["lambda"])

@@ -33,14 +33,14 @@ from kafeat.types import Array, Floats, Mask
 
 # 1/penalty; features have norms near 1.
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
-# 1/α of stochastic gradients, whose penalty is that of the mean loss.
+# 1/α of stochastic gradients, whose penalty applies to the mean loss.
 _COSTS_OF_SGD = (1e2, 1e3, 1e4, 1e5, 1e6)
 # Number of rows to choose a cost on. More rows do not change the choice.
 _CHOSEN_ON = 5_000
 _NEAR = 1e-3
-# A few dozen steps usually suffice; otherwise the record says that the solver did not converge.
+# A few dozen steps are usually enough. Otherwise the record notes that the solver did not converge.
 _STEPS = 100
-# Passes over the rows of the solver for the hinge.
+# Passes over the rows in the solver for the hinge.
 _PASSES = 1000
 # Steps of the kernel SVM, two coefficients each. Without a limit it could hang where no signal reaches it.
 _PAIRS = 1_000_000
@@ -54,7 +54,7 @@ Make = Callable[[float, PredictionTask], Any]
 class FittedLearner:
     """An estimator with a scaling of its inputs.
 
-    A class is predicted by its probability, or else by its side of the decision.
+    A class is predicted by its probability, or by its side of the decision boundary.
     """
 
     estimator: Any
@@ -70,7 +70,7 @@ class FittedLearner:
         likely = hasattr(self.estimator, "predict_proba")
         values = (self.estimator.predict_proba if likely else self.estimator.decision_function)(scaled)
         values = np.column_stack([-values, values]) if values.ndim == 1 else values
-        # Classes of no training row come last.
+        # Classes without training rows come last.
         predicted = np.empty((len(values), len(classes)))
         predicted[:] = 0.0 if likely else values.min(axis=1, keepdims=True) - 1.0
         predicted[:, self.estimator.classes_] = values
@@ -108,11 +108,11 @@ class HeldRows:
 
     @property
     def _equal(self) -> bool:
-        """True if all rows have the same label, which they then teach."""
+        """True if all rows have the same label, so that a constant is learned."""
         return len(np.unique(self.y)) == 1
 
     def _mean_score(self, cost: float) -> float:
-        """Return the mean score over the folds; a cost of rows is chosen on some of them."""
+        """Return the mean score over the folds. If there are many rows, a cost is chosen on some of them."""
         every = 1 if self.is_kernel else -(-len(self.Z) // _CHOSEN_ON)
         some = slice(None, None, every)
         Z, y, scores = self.Z[some], self.y[some], list[float]()
@@ -159,7 +159,7 @@ def held(inputs: Inputs, rows: Mask, scaling: Scaling, most_bytes: int = _MOST_B
 
 
 class LinearMachine(Learner):
-    """A linear estimator that holds its rows, and its exact counterpart."""
+    """A linear estimator that holds its rows, and the corresponding exact kernel machine."""
 
     def __init__(self, name: str, make: Make, exact: Make) -> None:
         self.name, self._make, self._exact = name, make, exact
@@ -204,7 +204,7 @@ def _linear_svc(cost: float, task: PredictionTask) -> Any:
 
 
 def _linear_svc_hinge(cost: float, task: PredictionTask) -> Any:
-    """Make a linear SVM with the plain hinge, or with absolute errors of a number, as the kernel SVM has."""
+    """Make a linear SVM with the plain hinge, or with absolute errors for numbers, like the kernel SVM."""
     make, loss = (LinearSVR, "epsilon_insensitive") if task.classes is None else (LinearSVC, "hinge")
     # Only the dual solver has this loss. It goes over the rows one by one, so it needs more passes.
     return make(C=cost, loss=loss, dual=True, tol=_NEAR, max_iter=_PASSES, random_state=0)
@@ -220,10 +220,10 @@ def _linear_svc_l1(cost: float, task: PredictionTask) -> Any:
 
 
 def _dual_l1(cost: float, task: PredictionTask, tau: float) -> Any:
-    """Add −τ‖α‖₁ to the dual: the loss then ignores errors of a number up to τ.
+    """Add −τ‖α‖₁ to the dual, so that the loss ignores errors of a number up to τ.
 
-    For classes the hinge becomes max(0, 1 − τ − yz). Its solution is (1 − τ) times that with the cost C/(1 − τ), which
-    predicts the same. (With the squared hinge τ would only scale the solution.)
+    For classes, the hinge becomes max(0, 1 − τ − yz). Its solution is (1 − τ) times that with the cost C/(1 − τ), which
+    predicts the same. (With the squared hinge, τ would only scale the solution.)
     """
     if task.classes is None:
         return LinearSVR(
@@ -250,12 +250,12 @@ def _kernel_svm(cost: float, task: PredictionTask) -> Any:
 
 
 def _fitted(estimator: Any, Z: Floats, y: Array) -> tuple[Any, bool]:
-    """Fit an estimator; return it, and True if the solver converged."""
+    """Fit an estimator. Return it, and True if the solver converged."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", ConvergenceWarning)
         try:
             estimator.fit(Z, y)
-        except ValueError as error:  # of scikit-learn, about its input
+        except ValueError as error:  # scikit-learn's error about its input
             raise DataError(
                 f"learner: {first_line(error).rstrip('.')}: scale the input, or choose ridge"
             ) from error

@@ -1,4 +1,4 @@
-"""Train and test a learner on raw columns, on features and with exact kernels, and count the cost of each."""
+"""Train and test a learner on raw columns, on features and with exact kernels, and measure the cost of each."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from kafeat.types import Array, Mask
 
 
 def learner_of(name: str, tau: float = 0.1, jobs: int = 1, n_labels: int = 1) -> Learner:
-    """Return a learner by its name. All but ridge need the extra kafeat[evaluate]; ridge uses `jobs` threads.
+    """Return a learner by its name. All except ridge need the extra kafeat[evaluate], and ridge uses `jobs` threads.
 
-    Only ridge learns several labels.
+    Only ridge can learn several labels.
     """
     if name == "ridge":
         return Ridge(jobs)
@@ -40,7 +40,7 @@ def learner_of(name: str, tau: float = 0.1, jobs: int = 1, n_labels: int = 1) ->
     return learner(name, tau)
 
 
-# What is known of a linear model, and of boosting.
+# Properties of a linear model, and of boosting.
 _OF_MODELS = ("nonzero", "penalty", "converged", "rounds", "rows")
 
 
@@ -49,7 +49,7 @@ class Learned:
     """A trained model, its scores, and its costs.
 
     Attributes:
-        scores: The score that decides as `score`, on the training rows as `training_score`, and every score by name.
+        scores: The deciding score as `score`, that on the training rows as `training_score`, and every score by name.
         tested: The predictions and the labels of the test rows.
         predict_seconds: To predict the test rows from the columns that the map reads.
         making_seconds: To make the features, or the kernel matrix, of the training rows.
@@ -68,7 +68,7 @@ class Learned:
         return fit_seconds + self.making_seconds + self.trained.learn_seconds
 
     def entries(self, fit_seconds: float = 0.0) -> Entries:
-        """Return the scores and costs of a record, with the seconds of a fit before."""
+        """Return the scores and costs for a record, with the seconds of fitting before."""
         model, learn, search = self.trained
         return {
             **self.scores, **{name: getattr(model, name) for name in _OF_MODELS if hasattr(model, name)},
@@ -79,9 +79,9 @@ class Learned:
 
 
 class Compared(NamedTuple):
-    """The results of a learner for all that is compared, and for the features of the rows of the exact machine.
+    """The results of a learner on all inputs, and on the features of the rows of the exact machine.
 
-    Gradient boosting stands beside it, or the reason why there is none.
+    They include gradient boosting, or the reason why it is missing.
     """
 
     raw: Learned
@@ -91,21 +91,21 @@ class Compared(NamedTuple):
     same_rows: Learned
 
 
-# The score on the training rows is that of so many of them.
+# The score on the training rows uses at most so many of them.
 _MOST_TRAINING = 100_000
 
 
 class Machines:
-    """The same learner on everything that is compared, learned from once each.
+    """The same learner on everything that is compared. It learns from each only once.
 
-    Without a penalty, each searches for its best one.
+    Without a penalty, it searches for the best one on each.
     """
 
     def __init__(self, learner: Learner, split: Split, truth: Truth, request: EvaluationRequest) -> None:
         self._learner, self._split, self.truth, self._request = learner, split, truth, request
         self.scoring = Scoring.of(truth.task, request, learner.probabilities)
         self._exact_rows, self._penalty = request.exact_rows, request.penalty
-        # Several maps often share their raw columns, and their exact kernel.
+        # Several maps often have the same raw columns, and the same exact kernel.
         self._raw: dict[tuple[object, ...], tuple[Learned, Learned | str]] = {}
         self._raw_validated: dict[tuple[object, ...], float] = {}
         self._exact: dict[bytes, Learned] = {}
@@ -125,7 +125,7 @@ class Machines:
         features = self._learned(subject.features(), itemsize, every)
         some = self._split.some(every, self._exact_rows)
         exact, same_rows = self._with_kernel(subject, *subject.select_rows(some)), features
-        # The loss by the approximation, and the time it saves, show if both are trained on the same rows.
+        # Training both on the same rows shows what the approximation loses, and the time that it saves.
         if some.sum() < every.sum():
             same_rows = self._learned(subject.features(), itemsize, some)
         return Compared(*self._raw[key], features, exact, same_rows)
@@ -150,7 +150,7 @@ class Machines:
         return Scored(tested=tested, validation=validated, exact_rows=exact_rows)
 
     def about(self, of: Compared) -> Entries:
-        """Return what a record says about the label, the learner, and the rows to train and to test on."""
+        """Return the entries of a record about the label, the learner, and the rows to train and to test on."""
         request, task, validation = self._request, self.truth.task, self._split.validation
         train = int(self._split.train.sum())
         return {
@@ -164,9 +164,9 @@ class Machines:
         }  # fmt: skip
 
     def _validated(self, subject: MapOnData, validation: Mask) -> dict[str, Entries]:
-        """Return the scores on the rows that maps are chosen on, learned from the other training rows.
+        """Return the scores on the rows by which maps are chosen, learned from the other training rows.
 
-        Only choosing a map needs this, so its costs do not count.
+        Only the choice of a map needs this, so its costs do not count.
         """
         key, known = subject.raw_key, ~self._split.held_out
         if key not in self._raw_validated:
@@ -175,7 +175,7 @@ class Machines:
         return {"raw": {"score": self._raw_validated[key]}, "map": self.scoring.deciding(tested)}
 
     def parts(self, subject: MapOnData) -> list[Entries]:
-        """Return the parts of a union with the score of the learner without each; none if the map is no union."""
+        """Return the parts of a union with the learner's score without each, or none if the map is not a union."""
         parts = subject.map.chain.parts
         scored = []
         for name, columns in parts if len(parts) > 1 else ():
@@ -186,7 +186,7 @@ class Machines:
         return scored
 
     def _tested(self, inputs: Inputs, train: Mask, test: Mask) -> Tested:
-        """Learn from some rows; return what is predicted of others, and their labels."""
+        """Learn from some rows, and return predictions for others, with their labels."""
         trained = self._learner.linear(inputs, train, self.truth, self._penalty)
         return self.truth.predicted(trained.model, inputs, test)
 
@@ -196,7 +196,7 @@ class Machines:
         return self._scored(trained, self.scoring, inputs, train, int(train.sum()) * inputs.width * itemsize)
 
     def _boosted(self, inputs: Inputs) -> Learned | str:
-        """Boost the raw columns, or return why not."""
+        """Boost the raw columns, or return the reason why not."""
         try:
             from kafeat.study.boosting import boost
         except ImportError as error:
@@ -210,7 +210,7 @@ class Machines:
     def _scored(
         self, trained: Trained, scoring: Scoring, inputs: Inputs, train: Mask, n_bytes: int
     ) -> Learned:
-        """Score what was learned from the last pass over inputs; the seconds to predict are without those to read."""
+        """Score a model that learned from the last pass over inputs. The seconds to predict exclude reading."""
         making = inputs.last_making  # before other passes
         predict = partial(self.truth.predicted, trained.model, inputs)
         tested, predicting = timed(partial(predict, self._split.test), lambda: inputs.reading)
@@ -228,7 +228,7 @@ class Machines:
             predict = partial(self.truth.predicted, trained.model, kernel, some)
             tested, predicting = timed(predict, lambda: kernel.reading)
             scores = self.scoring.every(tested, self.truth.tested(rows, trained.model(K)))
-            # Each row costs the same, so the seconds of a part of the test rows tell those of all.
+            # Each row costs the same, so the seconds for some of the test rows give those for all.
             predicting *= int(test.sum()) / int(some.sum())
             self._exact[key] = Learned(trained, scores, tested, predicting, seconds, K.nbytes)
         return self._exact[key]

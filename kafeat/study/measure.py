@@ -1,4 +1,4 @@
-"""Evaluate every candidate map on the same rows: those to test on, to choose a map by, and to compare kernels on."""
+"""Evaluate every candidate map on the same rows: rows to test on, to choose a map by, and to compare kernels on."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from kafeat.study.records import Entries, Record
 from kafeat.study.request import EvaluationRequest, Say
 from kafeat.types import Floats, Mask
 
-# The part of the training rows that several maps are chosen on, and the least number of training rows for this.
+# The part of the training rows on which one of several maps is chosen, and the fewest training rows for this.
 _VALIDATION_PART, _LEAST_TO_CHOOSE = 4, 40
-# Two rows to compare or to test on, and some to fit and to train on.
+# Two rows to compare or to test on, and the others to fit and train on.
 _LEAST_ROWS = 5
 
 
 def compared_rows(rows: Split, candidate: ComparedMap, most: int) -> Mask:
-    """Choose rows for the Gram matrices: held-out ones, or of all rows if nothing is fitted or split here."""
+    """Choose rows for the Gram matrices: held-out rows, or any rows if nothing is fitted or split here."""
     held = candidate.fitted is None or rows.seed is None
     return rows.some(rows.test if held else np.ones(len(rows.test), bool), most)
 
@@ -45,7 +45,7 @@ def choose_rows(
     splits: int,
     listener: Listener = SILENT,
 ) -> list[Split]:
-    """Read the labels and return the rows of every split, the first by the seed of the recipes."""
+    """Read the labels and return the rows of every split. The first uses the seed of the recipes."""
     check_split(request.split, request.labels)
     base = candidates[0].config
     known = data.rows_known(request.labels, request.split, base)
@@ -73,15 +73,15 @@ def choose_rows(
 
 
 def _task_asked(request: EvaluationRequest, candidates: Sequence[ComparedMap]) -> TaskKind:
-    """Return the task of the option, or else the one that all models and recipes with a task have."""
+    """Return the task from the option, or the one that all models, and recipes with a task, have."""
     kinds = {one.task(request.labels) for one in candidates} - {"auto"}
     return kinds.pop() if request.task == "auto" and len(kinds) == 1 else request.task
 
 
 def _validation_rows(chosen: Split, candidates: Sequence[ComparedMap]) -> Mask | None:
-    """Return the training rows that the recommendation is chosen on; None if there is nothing to choose.
+    """Return the training rows that the recommendation is chosen on, or None if there is nothing to choose.
 
-    Recipes are not fitted on them, so that a map that learns from the label is not preferred for having seen it.
+    Recipes are not fitted on them, so that a map that learns from the label gains nothing by having seen it.
     """
     train = chosen.train
     settings = {(one.name, repr(one.setting)) for one in candidates}
@@ -91,7 +91,7 @@ def _validation_rows(chosen: Split, candidates: Sequence[ComparedMap]) -> Mask |
 
 
 def check_labels(chosen: Split, truth: Truth, label: str) -> None:
-    """Refuse a split without rows to train or test on, and test rows of unknown classes alone."""
+    """Refuse a split without rows to train or test on, and test rows that are all of unknown classes."""
     test, train = chosen.test, chosen.train
     if train.sum() < 2 or not test.any():
         raise DataError(
@@ -106,7 +106,7 @@ def check_labels(chosen: Split, truth: Truth, label: str) -> None:
 
 
 def _check_test_rows(name: str, test: Mask) -> None:
-    """Refuse a column of train and test with hardly a row of either."""
+    """Refuse a column of train and test with very few rows of either."""
     if test.sum() < 2 or (~test).sum() < 2:
         raise DataError(
             f"split {quoted(name)}: expected at least two rows of each kind, got {(~test).sum()} train and "
@@ -115,14 +115,14 @@ def _check_test_rows(name: str, test: Mask) -> None:
 
 
 def request_learner(request: EvaluationRequest) -> Learner | None:
-    """Return the learner that is asked for; None without a label."""
+    """Return the requested learner, or None without a label."""
     if not request.labels:
         return None
     return learner_of(request.learner, request.tau, count_jobs(request.jobs), len(request.labels))
 
 
 class Evaluator:
-    """Evaluates every candidate map on the rows of one split."""
+    """An evaluator of candidate maps on the rows of one split."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Evaluator:
         self._machines = Machines(learner, rows, rows.truth, request) if learner and rows.truth else None
 
     def record(self, candidate: ComparedMap, tell: Say, listener: Listener) -> Record:
-        """Evaluate one map; `tell` is called with each step, and `listener` follows the fit of a recipe."""
+        """Evaluate one map. `tell` is called with each step, and `listener` follows the fit of a recipe."""
         tell("fitting")
         request, rows = self._request, self._rows
         fit = candidate.fit(self._data, request, self._learner, rows.held_out, listener)
@@ -191,7 +191,7 @@ class Evaluator:
     def _losses(
         self, machines: Machines, of: Compared, subject: MapOnData, model: ScoredModel | None
     ) -> Losses | None:
-        """Return what columns are worth to the predictor of the map, or else to the learner on its features."""
+        """Return the worth of columns to the predictor of the map, or else to the learner on its features."""
         places = {} if subject.by_numbers else subject.map.columns.named_places
         most = rows_to_shuffle(len(places), subject.map.n_components) if places else 0
         if not most:
@@ -209,7 +209,7 @@ class Evaluator:
         return score_losses(places, [(X, predict)], score, subject.map.config.seed)
 
     def _of_rows(self, candidate: ComparedMap, fm: FeatureMap, compared: Mask, X: InputRows) -> Entries:
-        """Return what a record says about the rows that are compared."""
+        """Return the entries of a record about the rows that are compared."""
         n = len(self._rows.test)
         numbers = X.values if isinstance(X, SparseRows) else numbers_of(X)
         return {
@@ -226,7 +226,7 @@ class Evaluator:
         subject: MapOnData,
         listener: Listener,
     ) -> ScoredModel | None:
-        """Score the predictor that a model ends in; that of a recipe is fitted on the rows that are not held out."""
+        """Score the predictor at the end of a model. That of a recipe is fitted on the rows that are not held out."""
         rows, request = self._rows, self._request
         fm = with_predictor(fit, self._data)
         scored = score_model(fm, subject, machines.truth, rows.test, request, machines.scoring.first)
@@ -243,7 +243,7 @@ class Evaluator:
 
 
 def _of_map(candidate: ComparedMap, fit: Fit, subject: MapOnData) -> Entries:
-    """Return what a record says about a map before it is compared."""
+    """Return the entries of a record about a map before it is compared."""
     fm: FeatureMap = fit.map
     return {
         "map": candidate.name, "setting": candidate.setting,

@@ -1,4 +1,4 @@
-"""Score the predictions of finished models, and hold what they promise of new rows against the rows of a test."""
+"""Score the predictions of finished models, and compare what they promise for new rows with the rows of a test."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ Levels = tuple[float, ...]
 
 @dataclass(frozen=True)
 class ModelScoring:
-    """The task of a model on labels: all classes that it knows and those that the labels have beside, or numbers.
+    """The task of a model on labels: all classes of the model and of the labels, or numbers.
 
-    Classes are compared by their names, as another file may hold them in another type.
+    Classes are compared by their names, because another file may hold them as another type.
     """
 
     task: PredictionTask
@@ -50,7 +50,7 @@ class ModelScoring:
 
     @classmethod
     def of(cls, task: PredictionTask, model: PredictedLabels) -> ModelScoring:
-        """Return the scoring of a model on labels of this task; refuse a model of the other task."""
+        """Return the scoring of a model on labels of this task. Refuse a model of the other task."""
         predicts = "regression" if model.classes is None else "classification"
         if predicts != task.kind:
             told = {"regression": "numbers", "classification": "classes"}
@@ -73,7 +73,7 @@ class ModelScoring:
         return cls(PredictionTask("classification", np.array(classes, dtype=object)), model, places)
 
     def predicted(self, outputs: Floats) -> Floats:
-        """Return what the model predicts as the task has it: probabilities of all classes, or scaled numbers."""
+        """Return the model's predictions in the form of the task: probabilities of all classes, or scaled numbers."""
         if self.task.classes is None:
             return (outputs - self.task.centre) / self.task.unit
         wide: Floats = np.zeros((len(outputs), len(self.task.classes)))
@@ -88,7 +88,7 @@ class ModelScoring:
         return np.array([self.model.name_of(one) for one in classes.tolist()], dtype=object)[numbers]
 
     def own_classes(self, labels: Array) -> tuple[Array, Mask]:
-        """Return the number of each label among the classes of the model, and a mask of those that are among them."""
+        """Return the number of each label among the model's classes, and a mask of the labels that are among them."""
         if self.task.classes is None:
             raise TypeError("a regression has no classes")
         own = np.full(len(self.task.classes), -1)
@@ -98,7 +98,7 @@ class ModelScoring:
         return np.maximum(numbers, 0), known
 
     def known(self, tested: Tested) -> Tested:
-        """Return predictions and labels as the task has them."""
+        """Return predictions and labels in the form of the task."""
         ends = None if tested.ends is None else self.predicted(tested.ends)
         return tested._replace(
             predicted=self.predicted(tested.predicted), labels=self.named(tested.labels), ends=ends
@@ -115,9 +115,9 @@ def drawn(task: PredictionTask, tested: Tested) -> ModelFigures | None:
 
 
 class _Held(NamedTuple):
-    """Rows beside intervals: which labels are within (n, k) and the sizes (n, k) for each level, and errors (n,).
+    """Rows compared with intervals: which labels lie inside (n, k), the sizes (n, k) for each level, and errors (n,).
 
-    `p_value` is that of the errors as large as those of the rows held out of the fit, `calibration` is that of classes.
+    `p_value` compares the errors with those of the held-out training rows, and `calibration` is for classes.
     """
 
     covered: list[Mask]
@@ -128,7 +128,7 @@ class _Held(NamedTuple):
 
 
 def _classes_held(intervals: Intervals, scoring: ModelScoring, tested: Tested, levels: Levels) -> _Held:
-    """Return whether sets of classes have those of the rows."""
+    """Compare sets of classes with the classes of the rows."""
     outputs, of_fit = tested.predicted, intervals.calibration_rows
     right, known = scoring.own_classes(tested.labels)
     errors = intervals.errors_of(outputs, np.eye(outputs.shape[1])[right] * known[:, None])
@@ -146,7 +146,7 @@ def _classes_held(intervals: Intervals, scoring: ModelScoring, tested: Tested, l
 def _numbers_held(
     intervals: Intervals, tested: Tested, levels: Levels, ends: Floats, order: list[int]
 ) -> _Held:
-    """Return whether intervals have the numbers of the rows; `ends` (n, levels, k, 2) are in the order of the labels.
+    """Compare intervals with the numbers of the rows. `ends` (n, levels, k, 2) are in the order of the labels.
 
     `order` has their places in the model.
     """
@@ -170,7 +170,7 @@ def _promises(
     ends: Floats | None,
     order: list[int],
 ) -> dict[str, Any]:
-    """Compare coverage, errors and calibration of the rows with what the fit knows of rows held out."""
+    """Compare coverage, errors and calibration of the rows with those of the held-out training rows."""
     held = (
         _classes_held(intervals, scoring, tested, levels)
         if ends is None
@@ -191,14 +191,14 @@ def _promises(
 
 
 class ScoredModel(NamedTuple):
-    """The scores and promises of the predictions of a model, the data of their figures, and how they are made."""
+    """The scores and promises of a model's predictions, the data of their figures, and how they are made."""
 
     entries: Entries
     figures: ModelFigures | None
     predict: Callable[[InputRows], Floats]
-    """Returns the predictions (n, k) of rows (n, d)."""
+    """Returns the predictions (n, k) for rows (n, d)."""
     score: Callable[[Tested], float]
-    """Returns the score of predictions that decides."""
+    """Returns the deciding score of predictions."""
 
 
 def score_model(
@@ -209,7 +209,7 @@ def score_model(
     request: EvaluationRequest,
     deciding: Score,
 ) -> ScoredModel | None:
-    """Score the predictions of the test rows; None without a predictor, or if it predicts other labels."""
+    """Score the predictions for the test rows. Return None without a predictor, or if it predicts other labels."""
     predictor, order = fm.predictor, fm.predictor.order_of(request.labels) if fm.predictor else None
     if predictor is None or order is None:
         return None
@@ -240,7 +240,7 @@ def score_model(
 
 
 def with_predictor(fit: Fit, data: RereadableData) -> FeatureMap:
-    """Return a map with the predictor that its config ends in, fitted on the rows that the map has learned from."""
+    """Return a map with the predictor at the end of its config, fitted on the rows from which the map has learned."""
     if fit.job is None:
         return fit.map
     with data.open() as source:
@@ -249,7 +249,7 @@ def with_predictor(fit: Fit, data: RereadableData) -> FeatureMap:
 
 
 def test_rows_seen(fm: FeatureMap, data: RereadableData, test: Mask) -> int | None:
-    """Return how many test rows a saved model may have learned from; None if it was fitted on another file."""
+    """Return how many test rows a saved model may have learned from, or None if it was fitted on another file."""
     learned = data.learned_from(fm, len(test))
     return None if learned is None else int((test & learned).sum())
 
@@ -257,9 +257,9 @@ def test_rows_seen(fm: FeatureMap, data: RereadableData, test: Mask) -> int | No
 def score_predictions(
     models: Sequence[str], data: str, label: Sequence[str] = (), scoring: str | None = None, **asked: Any
 ) -> list[Record]:
-    """Return a record with the scores of every model, which ends in a predictor; docs/reference/json.md has its keys.
+    """Return a record with the scores of every model, which ends in a predictor. docs/reference/json.md lists its keys.
 
-    Without `label` it is the one that the model was fitted with. `scoring` names the score that decides. `asked` are
+    The default `label` is the one that the model was fitted with. `scoring` names the deciding score. `asked` are
     options of an evaluation: `reading`, `interval`, `drop_unlabelled` and `jobs`.
     """
     request = EvaluationRequest(label=tuple(label), scoring=scoring or (), **asked)
@@ -277,7 +277,7 @@ def refuse_low_scores(
     least_coverage: float | None = None,
     level: float = INTERVAL,
 ) -> None:
-    """Raise `GateError` if a model has a score, or a coverage of its intervals of a level, that is lower, or none."""
+    """Raise `GateError` if a model has a lower score, or a lower coverage of its intervals of a level, or none."""
     low = list[str]()
     for record in records:
         name, model = record.about["map"], record.scored.tested["model"]
@@ -337,7 +337,7 @@ def _predictor_of(fm: FeatureMap, name: str) -> FittedPredictor:
 def _deciding(
     predictor: FittedPredictor, task: PredictionTask, name: str, request: EvaluationRequest
 ) -> Score:
-    """Return the score that is asked for; refuse one that what the model predicts cannot have."""
+    """Return the requested score. Refuse one that cannot judge the model's predictions."""
     predicts: tuple[Judged, ...] = ("probabilities", "intervals")
     some = predicts if predictor.has_interval(request.interval) else predicts[:1]
     return score_for(next(iter(request.scores), None), task.kind, name, some, request.interval)

@@ -1,4 +1,4 @@
-"""Recommend a map with a reason, and report if its setting lies at the edge of those tried."""
+"""Recommend a map with a reason, and report if its setting is at the edge of those that were tried."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def choose(summaries: Sequence[Summary]) -> Summary | None:
 
 
 COMMON = 0.6
-"""The share of the rows with one class beyond which accuracy says little."""
-# Scores differ if they are further apart than so many standard errors of the difference.
+"""If one class has a larger share of the rows than this, accuracy is not informative."""
+# Scores differ if they are more than this many standard errors of the difference apart.
 _BEYOND_NOISE = 2.0
 _RIVALS = {"boosting": "gradient boosting", "raw": "the raw columns", "constant": "a constant"}
 
 
 def answer(report: Report) -> list[str]:
-    """Return what an evaluation says, in lines: the recommended map, and what is better than it and what is not."""
+    """Return the answer of an evaluation in lines: the recommended map, and what scores better and what does not."""
     summaries, lines = report.summaries, [report.recommendation] if report.recommendation else []
     if not is_scored(summaries[0]):
         return [
@@ -53,7 +53,7 @@ def answer(report: Report) -> list[str]:
 
 
 def _standing(entry: Summary) -> Iterator[str]:
-    """Yield the score of a map, and what is better than it and what is not."""
+    """Yield the score of a map, and what scores better and what does not."""
     which = "model" if "model" in entry.scored.tested else "map"
     own = f"{spell(entry.about)}{': its own predictions' if which == 'model' else ''}"
     better, level, worse = _rivals(entry, which)
@@ -74,7 +74,7 @@ def _standing(entry: Summary) -> Iterator[str]:
 
 
 def _rivals(entry: Summary, which: str) -> tuple[list[str], list[str], list[str]]:
-    """Return those that are better than the map beyond noise, those within noise, and those that are worse."""
+    """Return the rivals that are better than the map beyond noise, those within noise, and those that are worse."""
     better, level, worse = list[str](), list[str](), list[str]()
     mine = entry.mean(which)
     for rival, name in _RIVALS.items():
@@ -97,7 +97,7 @@ def _verb(names: Sequence[str]) -> str:
 
 
 def recommend(summaries: Sequence[Summary], choice: Estimate | None = None) -> str | None:
-    """Return one line that recommends a map and gives the reason; `choice` is what `score_of_choice` returns."""
+    """Return one line that recommends a map and gives the reason. `choice` is the result of `score_of_choice`."""
     chosen = choose(summaries)
     if chosen is None:
         if len(summaries) < 2 or is_scored(summaries[0]):
@@ -112,10 +112,10 @@ def recommend(summaries: Sequence[Summary], choice: Estimate | None = None) -> s
 
 
 def score_of_choice(records: Sequence[Record]) -> Estimate | None:
-    """Return the test score of the map that each split chooses by its own rows; None with a single split or map.
+    """Return the test score of the map that each split chooses by its own rows, or None with one split or map.
 
-    The rows that choose in one split are test rows of another, so the test scores of one map over all splits are too
-    good to expect of a choice.
+    The rows that choose in one split are test rows of another, so a map's test scores over all splits are too
+    optimistic for a choice.
     """
     groups: dict[int | None, list[Record]] = {}
     for record in records:

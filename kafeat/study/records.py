@@ -1,4 +1,4 @@
-"""The results of an evaluation: records, summaries and the report, nested until JSON is made of them."""
+"""The results of an evaluation: records, summaries and the report, which are nested until they become JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.errors import UsageError
 
 Entries = dict[str, Any]
-"""Figures by their names. A name is absent where it has no meaning."""
+"""Figures by their names. A name is absent if it has no meaning."""
 
 FlatRecord = dict[str, Any]
 """Figures under the keys of JSON, which docs/reference/json.md lists."""
@@ -22,9 +22,9 @@ class Scored:
     """Figures of everything that is scored.
 
     Attributes:
-        tested: On the test rows: a constant, the learner on its inputs, `boosting`, and the `model` that a map ends in.
-        validation: The learner on the raw columns and the features, on the rows that maps are chosen by.
-        exact_rows: The learner on the features, learned from the training rows of the exact machine alone.
+        tested: On the test rows: a constant, the learner on its inputs, `boosting`, and the `model` that ends a map.
+        validation: The learner on the raw columns and the features, on the rows by which maps are chosen.
+        exact_rows: The learner on the features, learned only from the training rows of the exact machine.
     """
 
     tested: Mapping[str, Entries] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Scored:
     exact_rows: Mapping[str, Entries] = field(default_factory=dict)
 
     def flat(self) -> FlatRecord:
-        """Return all figures under the keys of JSON, as `accuracy_map` and `score_map_validation`."""
+        """Return all figures under the keys of JSON, such as `accuracy_map` and `score_map_validation`."""
         return {
             f"{name}_{which}{ending}": value
             for ending, of in (
@@ -55,7 +55,7 @@ class Record:
     Attributes:
         about: The map, its setting, kinds and numbers of columns; the rows that are compared; and with a label the
             learner and the rows to train and to test on.
-        kernel: Errors against the exact kernel, and the seconds of the fit and of both.
+        kernel: Errors against the exact kernel, and the seconds to fit and to compute both.
         scored: Scores and costs of everything that is scored.
         parts: The parts of a union, with the score without each.
     """
@@ -66,7 +66,7 @@ class Record:
     parts: list[Entries] = field(default_factory=list)
 
     def flat(self) -> FlatRecord:
-        """Return all figures under the keys of JSON; a ratio to zero has no value, and is null."""
+        """Return all figures under the keys of JSON. A ratio to zero has no value, and is null."""
         flat = {**self.about, **self.kernel, **self.scored.flat()}
         parts = {"parts": self.parts} if self.parts else {}
         return {
@@ -85,9 +85,9 @@ class Estimate(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Summary(Record):
-    """Means over the seeds and splits of a map with one setting: every figure is an `Estimate`.
+    """Means over the seeds and splits of a map with one setting. Every figure is an `Estimate`.
 
-    What is known `about` the records stays, as far as all share it.
+    Entries of `about` stay if all records have the same value.
     """
 
     seeds: int
@@ -108,7 +108,7 @@ class Report:
 
     Attributes:
         summaries: One for each map and setting.
-        score_of_choice: Test score of the map that each split chooses by its own rows; None with a single split or map.
+        score_of_choice: Test score of the map that each split chooses by its own rows; None with one split or map.
     """
 
     records: list[Record]

@@ -1,6 +1,6 @@
 """The options of an evaluation, each declared once: for the command, for the keywords of Python and for every map.
 
-The command line imports this file for its help, so it imports nothing that is slow.
+The command line imports this file for its help, so it imports nothing slow.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ LEARNERS = ("ridge", "linear_svc", "linear_svc_hinge", "linear_svc_l1", "dual_l1
 
 @dataclass(frozen=True)
 class NamedRecipe:
-    """A recipe with the name that the results have for it."""
+    """A recipe with its name in the results."""
 
     name: str
     config: Config
@@ -138,10 +138,10 @@ class EvaluationRequest:
 
     @property
     def scores(self) -> tuple[str, ...]:
-        """The names of the scores; the first decides."""
+        """The names of the scores. The first one decides."""
         return (self.scoring,) if isinstance(self.scoring, str) else tuple(self.scoring)
 
     @property
     def reserved(self) -> list[str]:
-        """The columns that are no features: the labels, the split and the weights."""
+        """The columns that are not features: the labels, the split and the weights."""
         return [*self.labels, *(name for name in (self.split, self.weight) if name is not None)]

@@ -1,4 +1,4 @@
-"""The scores of an evaluation: one decides, the others have their names."""
+"""The scores of an evaluation: one decides, and the others appear under their names."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def resampled_scores(
 
 @dataclass(frozen=True)
 class Scoring:
-    """The rule that scores predictions: the task, the score that decides, and true if predictions are probabilities."""
+    """The rule that scores predictions: the task, the deciding score, and whether predictions are probabilities."""
 
     task: PredictionTask
     first: Score
@@ -47,7 +47,7 @@ class Scoring:
 
     @classmethod
     def of(cls, task: PredictionTask, asked: EvaluationRequest, probabilities: bool) -> Scoring:
-        """Return the scoring of the learner by the scores that are asked for, or by the usual one of the task."""
+        """Return the scoring of the learner by the requested scores, or by the default score of the task."""
         predicts: tuple[Judged, ...] = ("probabilities",) if probabilities else ()
         scores = [
             score_for(name, task.kind, asked.learner, predicts, asked.interval)
@@ -56,13 +56,13 @@ class Scoring:
         return cls(task, scores[0], probabilities)
 
     def _judged(self, score: Score, tested: Tested) -> Floats | None:
-        """Return the predictions that a score judges; None without any."""
+        """Return the predictions that a score judges, or None if there are none."""
         if score.judges == "intervals":
             return tested.ends
         return None if score.judges == "probabilities" and not self.probabilities else tested.predicted
 
     def score(self, tested: Tested) -> float:
-        """Return the score that decides; a higher one is better, so an error counts as negative."""
+        """Return the deciding score. Higher is better, so errors count as negative."""
         judged = self._judged(self.first, tested)
         return float("nan") if judged is None else self.first.of(self.task, judged, tested.labels)
 
@@ -71,9 +71,9 @@ class Scoring:
         return [replace(score, level=self.first.level) for score in scores_of(self.task.kind)]
 
     def every(self, tested: Tested, known: Tested | None = None) -> dict[str, float | None]:
-        """Return all scores of the test rows, None where they do not judge what is predicted.
+        """Return all scores of the test rows, or None for those that cannot judge the predictions.
 
-        `score` is the one that decides, `training_score` that of the `known` rows.
+        `score` is the deciding one, and `training_score` is that of the `known` rows.
         """
         judged = {score: self._judged(score, tested) for score in self._scores}
         return {
@@ -86,7 +86,7 @@ class Scoring:
         }
 
     def deciding(self, tested: Tested) -> dict[str, float | None]:
-        """Return the score that decides, and its uncertainty where it has no formula."""
+        """Return the deciding score, and its uncertainty if it has no formula."""
         uncertainty = self.uncertainty(tested)
         return {
             "score": self.score(tested),
@@ -101,7 +101,7 @@ class Scoring:
         return {"score": self.first.stated(figures[self.first.name]), **figures}
 
     def uncertainty(self, tested: Tested) -> float | None:
-        """Return the standard error of the score, from resampled rows or groups; None if it has a formula."""
+        """Return the standard error of the score, from resampled rows or groups, or None if it has a formula."""
         judged, groups = self._judged(self.first, tested), tested.groups
         if judged is None or (groups is None and self.first.noise is not None):
             return None

@@ -1,4 +1,4 @@
-"""A config to start from for a table: its columns as comments, and the steps that `tune` tries first."""
+"""A config to start from for a table, with its columns as comments and the steps that `tune` tries first."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _DONE = {
 
 
 def config_for(data: Any, labels: Sequence[str], reading: InputOptions | None = None) -> str:
-    """Return the YAML of a config for a table, with a comment on each column; `labels` are no features.
+    """Return the YAML of a config for a table, with a comment on each column. `labels` are not features.
 
-    The columns are read as `tune` reads them, so what it refuses is refused, and what it says is in the comments.
+    The columns are read as in `tune`, so it refuses the same columns, and its notes are in the comments.
     """
     said: list[str] = []
     with rereadable(data, reading, tuple(labels) or None) as source:
@@ -39,7 +39,7 @@ def config_for(data: Any, labels: Sequence[str], reading: InputOptions | None = 
 
 
 def _steps(groups: Groups, encoding: Encoding) -> list[dict[str, Any]]:
-    """Return the steps for what the first rows hold; later rows may lack values."""
+    """Return the steps for the content of the first rows. Later rows may have missing values."""
     gaps = groups.rows >= LOOK or any(look.missing for look in groups.looks)
     width = _WIDTH if not groups.texts else _WIDTH // 2
     chain: list[dict[str, Any]] = [
@@ -52,7 +52,7 @@ def _steps(groups: Groups, encoding: Encoding) -> list[dict[str, Any]]:
 
 
 def _comments(place: str, groups: Groups, labels: Sequence[str]) -> Iterator[str]:
-    """Yield what each column is, and how to go on."""
+    """Yield the type of each column, and what to do next."""
     of_rows = f"its first {LOOK:,} rows" if groups.rows >= LOOK else f"its {counted(groups.rows, 'row')}"
     yield f"A config to start from for {place}, by {of_rows}."
     yield "`kafeat tune` searches for a better one for a label."

@@ -10,7 +10,7 @@ import numpy as np
 from kafeat.maths.scoring import SCORES, Score, score_for
 from kafeat.study.records import Entries, Estimate, Record, Scored, Summary
 
-# Kernels whose means differ by more than this share are different kernels.
+# Kernels count as different if their means differ by more than this share.
 _SAME_KERNEL = 0.1
 
 _OF_SCORES = {"score", "training_score", "score_uncertainty"}
@@ -18,7 +18,7 @@ _MEANS = {
     "nonzero", "calibration_error", "rounds", "rows", "learn_seconds", "search_seconds", "total_seconds",
     "predict_seconds", "transform_seconds", "kernel_seconds", "matrix_bytes",
 }  # fmt: skip
-"""The figures beside scores of which a summary has the mean."""
+"""The other figures than scores whose means are in a summary."""
 
 _SHARED = (
     "map", "setting", "n_components", "n_features_in", "columns_raw", "bytes_per_row", "rows", "task", "scoring",
@@ -37,7 +37,7 @@ def summarize(records: Iterable[Record]) -> list[Summary]:
 def _summary(group: Sequence[Record]) -> Summary:
     first, splits = group[0], len({record.about.get("split_seed") for record in group})
     about = first.about
-    # Splits share training rows, so that scores vary less than those of new data (Nadeau & Bengio 2003).
+    # Splits share training rows, so scores vary less than on new data (Nadeau & Bengio 2003).
     tested = validation = 0.0
     if splits > 1 and "rows_test" in about:
         tested = about["rows_test"] / about["rows_train"]
@@ -60,7 +60,7 @@ def _summary(group: Sequence[Record]) -> Summary:
 
 
 def _means(of: Sequence[Mapping[str, Entries]], overlap: float) -> dict[str, Entries]:
-    """Return the means of all figures of everything that is scored; `overlap` is that of scores."""
+    """Return the means of all figures of everything that is scored. `overlap` applies to scores."""
     return {
         which: {
             name: estimate([one[which][name] for one in of], 0.0 if name in _MEANS else overlap)
@@ -82,7 +82,7 @@ def _parts(records: Sequence[Sequence[Mapping[str, Any]]]) -> list[Entries]:
 def estimate(values: Sequence[float | None], overlap: float) -> Estimate:
     """Return the mean, its standard error s·√(1/n + overlap), and the deviation s.
 
-    `overlap` is the number of scored rows to that of training rows; 0 for other figures than scores.
+    `overlap` is the ratio of scored rows to training rows, or 0 for other figures than scores.
     """
     known = [value for value in values if value is not None and np.isfinite(value)]
     if not known:
@@ -101,7 +101,7 @@ def is_scored(summary: Summary) -> bool:
 
 
 def deciding(summary: Summary) -> Estimate:
-    """Return what maps are chosen by: the score on the rows kept for that, or the test rows; or else the error."""
+    """Return the figure that decides: the score on rows kept for that, or on the test rows, or the error."""
     if not is_scored(summary):
         error: Estimate = summary.kernel["relative_frobenius"]
         return error
@@ -111,9 +111,9 @@ def deciding(summary: Summary) -> Estimate:
 
 
 def goodness(summary: Summary) -> float:
-    """Return the quantity to maximize: the score if there is one, else the negative error.
+    """Return the quantity to maximize: the score if there is one, otherwise the negative error.
 
-    The score is that on the rows to choose on, so that the score on the test rows stays what can be expected.
+    It is the score on the rows to choose on, so that the score on the test rows stays an honest estimate.
     """
     value = deciding(summary)["mean"]
     return -np.inf if value is None else value if is_scored(summary) else -value
@@ -134,7 +134,7 @@ def comparable(summaries: Sequence[Summary]) -> bool:
 def margin_of(best: Summary) -> float:
     """Return the standard error of the best: over the seeds or splits, or that of its score on the rows if larger.
 
-    It is by the formula of the score, or of resampled rows. Several splits score more rows, at most all of them.
+    It comes from the formula of the score, or from resampled rows. Several splits score more rows, at most all of them.
     """
     if not is_scored(best):
         return deciding(best)["standard_error"] or 0.0
@@ -144,7 +144,7 @@ def margin_of(best: Summary) -> float:
 
 
 def noise_of(summary: Summary, which: str) -> float:
-    """Return the standard error of a score: over the seeds or splits, or that of its test rows if larger."""
+    """Return the standard error of a score: over the seeds or splits, or over its test rows if larger."""
     rows = "rows_test_exact" if which == "exact" else "rows_test"
     return _noise(summary, summary.scored.tested[which], summary.about[rows])
 
@@ -160,23 +160,23 @@ def _noise(summary: Summary, entries: Entries, n: int) -> float:
 
 
 def scoring_of(summary: Summary) -> Score:
-    """Return the score that decides."""
+    """Return the deciding score."""
     return score_for(summary.about.get("scoring"), summary.about.get("task", "regression"))
 
 
 def stated_mean(summary: Summary, which: str) -> float | None:
-    """Return the mean of the score that decides as it is usually stated; None if it is undefined."""
+    """Return the mean of the deciding score as it is usually stated, or None if it is undefined."""
     mean = summary.mean(which, "score")
     return None if mean is None else scoring_of(summary).stated(mean)
 
 
 def spread_of(summary: Summary, figure: Estimate) -> float | None:
-    """Return what stands behind ± : the deviation over several splits, else the standard error over the seeds."""
+    """Return the value after ±: the deviation over several splits, otherwise the standard error over the seeds."""
     return figure["deviation"] if summary.splits > 1 else figure["standard_error"]
 
 
 def spelled_score(summary: Summary, which: str) -> str:
-    """Return a score with what stands behind ±: over one split the standard error, of the rows too."""
+    """Return a score with its ± value, which over one split is the standard error, including that of the rows."""
     mean = stated_mean(summary, which)
     if mean is None:
         return "undefined"

@@ -1,4 +1,4 @@
-"""The tables of an evaluation: rows and columns once, which terminals, pages and notebooks lay out."""
+"""The tables of an evaluation, defined once by rows and columns, for terminals, pages and notebooks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kafeat.study.summary import (
     spread_of,
 )
 
-# Two measured times that differ by less than this factor count as equal, and times below these seconds as none.
+# Two times that differ by less than this factor count as equal, and times below these seconds do not count.
 _SAME_TIME, _NO_TIME = 2.0, 0.01
 
 
@@ -43,20 +43,20 @@ class Row:
     entry: Summary
 
     def of(self, figure: str) -> float | None:
-        """Return the mean of a figure; None if it is unknown or absent."""
+        """Return the mean of a figure, or None if it is unknown or absent."""
         return self.entry.mean(self.which, figure)
 
     def of_kernel(self, figure: str) -> float | None:
-        """Return the mean of a figure of the map itself; None for all that is no map."""
+        """Return the mean of a figure of the map itself, or None for everything else."""
         known = self.entry.kernel.get(figure) if self.which == "map" else None
         return None if known is None else known["mean"]
 
     def of_map(self, key: str) -> Any:
-        """Return what is known about the map; None for all that is no map."""
+        """Return an entry about the map, or None for everything else."""
         return self.entry.about.get(key) if self.which == "map" else None
 
     def same_rows(self, figure: str) -> Estimate | None:
-        """Return a figure of the learner on the training rows of the exact machine alone."""
+        """Return a figure of the learner on only the training rows of the exact machine."""
         scored = self.entry.scored
         estimates = scored.tested if self.which == "exact" else scored.exact_rows
         known: Estimate | None = estimates.get(self.which, {}).get(figure)
@@ -82,7 +82,7 @@ def rows_of(summaries: Sequence[Summary]) -> list[Row]:
 
 
 def _distinct(rows: Sequence[Row]) -> list[Row]:
-    """Return one row if all have the same width and score, as they are one machine, else one for each map."""
+    """Return one row if all have the same width and score, since they are one machine, otherwise one for each map."""
     if len({(row.width, row.of("score")) for row in rows}) < 2:
         return list(rows[:1])
     named = {spell_briefly(row.entry.about): row for row in reversed(rows)}
@@ -98,7 +98,7 @@ def _boosting(entry: Summary) -> str:
 def score_table(
     summaries: Sequence[Summary], scoring: Sequence[str] = (), details: bool = False
 ) -> list[TableColumn]:
-    """Return the scores of everything that was scored; `scoring` names scores beside the first, `details` takes all."""
+    """Return the scores of everything that was scored. `scoring` names more scores, and `details` shows all."""
     rows, entry = rows_of(summaries), summaries[0]
     about, decides = entry.about, scoring_of(entry)
     named = scores_of(about["task"]) if details else _beside(rows, scoring[1:])
@@ -109,7 +109,7 @@ def score_table(
         *(
             Column(str(score), partial(_value, figure=score.name), idle=2 if details else 0)
             for score in dict.fromkeys(named)
-            # That of the constant alone says nothing.
+            # The score of the constant by itself is not informative.
             if score != decides and any(row.of(score.name) is not None for row in rows[1:])
         ),
     ]
@@ -122,7 +122,7 @@ def score_table(
 
 
 def _beside(rows: Sequence[Row], scoring: Sequence[str]) -> list[Score]:
-    """Return the scores beside the first: those that were asked for, and the proper one of classes if a map has it."""
+    """Return the scores after the first: those requested, and the proper one for classes if a map has it."""
     proper = PROPER["classification"]
     likely = any(row.of(proper.name) is not None for row in rows if row.which in ("map", "model"))
     return [*(SCORES[name] for name in scoring), *([proper] if likely else [])]
@@ -142,10 +142,10 @@ _DETAILS: list[Column[Row]] = [
 
 
 def _spelled(entry: Summary, score: Score | None, figure: Estimate | None) -> str | None:
-    """Return a figure, or as it is usually stated if it is that `score`."""
+    """Return a figure as text, or as it is usually stated if it belongs to `score`."""
     if figure is None or figure["mean"] is None:
         return None
-    # Over one split, only the score that decides has a standard error of the rows.
+    # Over one split, only the deciding score has a standard error of the rows.
     spread = figure["deviation"] if entry.splits > 1 else None
     mean = figure["mean"] if score is None else score.stated(figure["mean"])
     return spell_value(mean) + (f" ± {spread:.1g}" if spread else "")
@@ -191,7 +191,7 @@ _OF_MAP: list[Column[Summary]] = [
 
 
 def cost_table(summaries: Sequence[Summary]) -> list[TableColumn]:
-    """Return what each machine costs; without a label, what each map does."""
+    """Return the cost of each machine or, without a label, of each map."""
     about, scored = summaries[0].about, is_scored(summaries[0])
     rows = [Row("map", spell_briefly(one.about), one.about["n_components"], one) for one in summaries]
     if scored:
@@ -243,7 +243,7 @@ def transposed(table: Sequence[TableColumn]) -> list[TableColumn]:
 
 
 def caption(report: Report) -> str:
-    """Return what the scores of a report with a label are of, and what stands behind ±."""
+    """Return a description of the scores of a report with a label, and of the value after ±."""
     about, entry = report.records[0].about, report.summaries[0]
     seeds = f" and {entry.seeds} seeds" if entry.seeds > 1 else ""
     spread = f"the deviation over {entry.splits} splits{seeds}" if entry.splits > 1 else "the standard error"
@@ -254,9 +254,9 @@ def caption(report: Report) -> str:
 
 
 def findings(summaries: Sequence[Summary], entry: Summary) -> Iterator[str]:
-    """Yield what the times of a map and its exact machine say: ratios that are no noise.
+    """Yield conclusions from the times of a map and its exact machine, if the ratios are more than noise.
 
-    Both totals are of the training rows of the exact machine.
+    Both totals are for the training rows of the exact machine.
     """
     name, scored = spell(entry.about) if len(summaries) > 1 else "", entry.scored
     learned = f"to fit, transform and learn once from {entry.about['rows_exact']:,} rows"
@@ -268,7 +268,7 @@ def findings(summaries: Sequence[Summary], entry: Summary) -> Iterator[str]:
 
 
 def _ratio(what: str, name: str, near: float, exact: float) -> Iterator[str]:
-    """Say how many times as long the map or the exact machine took, unless that is noise."""
+    """Yield how many times as long the map or the exact machine took, unless that is noise."""
     least, most = sorted((near, exact))
     if most < _NO_TIME or most < _SAME_TIME * least:
         return

@@ -30,7 +30,7 @@ def _columns(entry: Summary) -> int:
 
 
 def error_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -> None:
-    """Plot relative Frobenius and spectral errors, beside a line of 1/√D."""
+    """Plot relative Frobenius and spectral errors, with a line of 1/√D."""
     _draw(
         axes, style, summaries,
         lambda one: one.kernel["relative_frobenius"], lambda one: one.kernel.get("relative_spectral"),
@@ -62,7 +62,7 @@ def score_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -
 
 
 def time_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -> None:
-    """Plot the seconds to transform the rows compared, and in total."""
+    """Plot the seconds to transform the compared rows, and in total."""
     scored = is_scored(summaries[0])
     _draw(
         axes, style, summaries, lambda one: one.kernel["transform_seconds"],
@@ -79,7 +79,7 @@ def _draw(
     dashed: Callable[[Summary], Estimate | None] = lambda _: None,
     stated: Callable[[float], float] = float,
 ) -> None:
-    """Plot means over columns with what stands behind ±, and other ones dashed where there are some."""
+    """Plot means over columns with their ± values, and other means dashed if there are any."""
     for (name, entries), hue in zip(lines(summaries).items(), cycle(style), strict=False):
         widths, figures = list(map(_columns, entries)), [solid(one) for one in entries]
         means = [np.nan if one["mean"] is None else stated(one["mean"]) for one in figures]
@@ -91,7 +91,7 @@ def _draw(
 
 
 def _whole_range(axes: Axes, summaries: Sequence[Summary]) -> None:
-    """Let the axis run from the score of a constant to that of perfect predictions, and as far as points lie beyond."""
+    """Let the axis run from a constant's score to that of perfect predictions, and farther if points lie beyond."""
     ends = [abs(scoring_of(summaries[0]).best), *axes.get_ylim()]
     ends += [_mean(entry, "constant") for entry in summaries]
     known = [end for end in ends if np.isfinite(end)]
@@ -99,13 +99,13 @@ def _whole_range(axes: Axes, summaries: Sequence[Summary]) -> None:
 
 
 def _mean(entry: Summary, which: str) -> float:
-    """Return a mean score as it is usually stated, NaN if it is undefined."""
+    """Return a mean score as it is usually stated, or NaN if it is undefined."""
     mean = stated_mean(entry, which)
     return float("nan") if mean is None else mean
 
 
 def _label(axes: Axes, style: Style, summaries: Sequence[Summary], title: str, **scale: str) -> None:
-    """Label the axes, and set the ticks of that of columns."""
+    """Label the axes, and set the ticks of the axis of columns."""
     axes.set(ylabel=title, **scale)
     widths = np.unique(list(map(_columns, summaries)))
     axes.set(xscale="log")

@@ -1,4 +1,4 @@
-"""HTML documents that need no other file, in light and dark, with figures, and the folders that they are written to."""
+"""HTML documents that need no other file, in light and dark, with figures, and the folders for them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ pre { background: var(--soft); padding: .75rem 1rem; overflow-x: auto; font-size
 
 
 def document(title: str, body: Sequence[str], pictures: Sequence[Picture]) -> str:
-    """Return the page; its head lists the names of the pictures."""
+    """Return the page. Its head lists the names of the pictures."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -57,7 +57,7 @@ def document(title: str, body: Sequence[str], pictures: Sequence[Picture]) -> st
 
 
 def figures(pictures: Sequence[Picture]) -> Iterator[str]:
-    """Yield the figures, side by side where there is room."""
+    """Yield the figures, next to each other where there is room."""
     if not pictures:
         return
     yield '<div class="pictures">'
@@ -66,7 +66,7 @@ def figures(pictures: Sequence[Picture]) -> Iterator[str]:
 
 
 def table(columns: Sequence[TableColumn], best: int | None = None) -> Iterator[str]:
-    """Yield a table, whose row `best` is marked. What follows ± stands below, or no screen would be wide enough."""
+    """Yield a table in which the row `best` is marked. Values after ± are below, or no screen would be wide enough."""
     yield f'<div class="wide">{html_table(columns, best=best, spell=_cell)}</div>'
 
 
@@ -111,7 +111,7 @@ _PICTURES = (".png", ".svg")
 
 @contextmanager
 def report_folder(folder: str | None) -> Iterator[None]:
-    """Make the folder of a report before the work, and refuse it if it is not writeable or matplotlib is missing.
+    """Make the folder of a report before the work. Refuse it if it is not writable or matplotlib is missing.
 
     A new folder that is still empty at the end is removed.
     """
@@ -126,7 +126,7 @@ def report_folder(folder: str | None) -> Iterator[None]:
         yield
     finally:
         if new:
-            with suppress(OSError):  # it holds the report
+            with suppress(OSError):  # when it holds the report
                 os.rmdir(folder)
 
 
@@ -156,13 +156,13 @@ def pages_of(folder: str) -> list[str]:
 
 
 def write_page(folder: str, page: str, pictures: Sequence[Picture]) -> None:
-    """Write `index.html`, which needs no other file, and each picture as a separate file beside it."""
+    """Write `index.html`, which needs no other file, and each picture as a separate file next to it."""
     index = os.path.join(folder, "index.html")
     before = _pictures_of_page(index)
     for picture in pictures:
         write_bytes(LocalPath(os.path.join(folder, f"{picture.name}.{picture.kind}")), picture.files["light"])
     write_bytes(LocalPath(index), page.encode())
-    # Pictures of the previous page would be mistaken for those of this one.
+    # Pictures of the previous page would be mistaken for pictures of this one.
     for name in before - {f"{picture.name}.{picture.kind}" for picture in pictures}:
         if not name.endswith(_PICTURES):
             continue

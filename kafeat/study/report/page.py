@@ -1,4 +1,4 @@
-"""The HTML page of an evaluation: the answer, scores, costs, and folded what is known of the kernels."""
+"""The HTML page of an evaluation: the answer, scores, costs, and a folded section about the kernels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kafeat.study.tables import (
     score_table,
 )
 
-# The pictures of each section, by the beginning of their names; all others are of kernels.
+# The pictures of each section, by the beginning of their names. All others are about kernels.
 _OF_SCORES = ("reliability", "confusion", "score-over")
 _OF_COSTS = ("time-over",)
 
@@ -53,12 +53,12 @@ def page(report: Report, data: str, pictures: Sequence[Picture]) -> str:
 
 
 def _some(pictures: Sequence[Picture], names: Sequence[str]) -> list[Picture]:
-    """Return the pictures whose names begin like this, in this order."""
+    """Return the pictures whose names begin with these, in this order."""
     return [one for name in names for one in pictures if one.name.startswith(name)]
 
 
 def _scores(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
-    """Yield a table of all scores, what they are of, and what the predictions look like."""
+    """Yield a table of all scores with its caption, and figures of the predictions."""
     entries, split = report.summaries, report.records[0].about["split"]
     best = choose(entries)
     chosen = [i for i, row in enumerate(rows_of(entries)) if row.which == "map" and row.entry is best]
@@ -79,7 +79,7 @@ def _scores(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
 
 
 def _with_losses(report: Report) -> list[Entries]:
-    """Return the first record of each map of which the losses by shuffling are known."""
+    """Return the first record of each map whose losses by shuffling are known."""
     every = [record.about for record in reversed(report.records)]
     known = {about["map"]: about for about in every if about.get("importance")}
     return list(known.values())[::-1]
@@ -106,7 +106,7 @@ def _range(report: Report, key: str) -> str:
 
 
 def _costs(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
-    """Yield a table of what each machine costs: the raw columns, every map, and the exact machines."""
+    """Yield a table of the cost of each machine: the raw columns, every map, and the exact machines."""
     entries = report.summaries
     yield from table(cost_table(entries))
     if is_scored(entries[0]):

@@ -48,7 +48,7 @@ def _comparisons(summaries: Sequence[Summary]) -> Iterator[Picture]:
 
 
 def _best_of_each(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) -> Iterator[MapFigures]:
-    """Yield one setting of each map: the recommended one, or the best of the map, or that with most columns."""
+    """Yield one setting of each map: the recommended one, or the map's best, or the one with the most columns."""
     overall = choose(summaries)
     for name in dict.fromkeys(exhibit.about["map"] for exhibit in exhibits):
         own = [entry for entry in summaries if entry.about["map"] == name]
@@ -59,7 +59,7 @@ def _best_of_each(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) 
 
 
 def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
-    """Draw the kernel of one map, and what its model predicts."""
+    """Draw the kernel of one map, and its model's predictions."""
     name, of_map = _slug(exhibit.about["map"]), spell(exhibit.about)
     yield drawn(
         f"gram-{name}", "png", f"Gram matrices: {of_map}",

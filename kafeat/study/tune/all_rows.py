@@ -1,4 +1,4 @@
-"""Score maps on all rows of the data, which are read anew for each: on rows that neither map nor ridge learned from."""
+"""Score maps on all rows of the data, which are read again for each, by rows that map and ridge have not seen."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _TIMED_ROWS = 2048
 
 
 def rule_of_share(seed: int, limit: float, folds: Folds, test_share: float, share: float) -> RowRule:
-    """Return the rule by which a map is scored on rows that are the same for all maps.
+    """Return the rule by which maps are scored on rows that are the same for all.
 
-    `limit` is the share of all rows that take part, of which `test_share` are scored on, and `share` that of the others
-    which are learned from. With keys, `folds` divide the rows: whole groups are scored on, or the latest rows.
+    `limit` is the share of all rows to use, `test_share` the share of these to score on, and `share` the share of the
+    others to learn from. With keys, `folds` divide the rows: whole groups are scored on, or the latest rows.
     """
 
     def places(numbers: Array, keys: Floats | None) -> tuple[Floats, Mask]:
-        """Return a random number for each row, below 1 if it takes part, and true for the rows to score on."""
-        # Hashed twice, as the sample of a fit has the rows with the smallest hashes.
+        """Return a random number for each row, below 1 if the row is used, and a mask of the rows to score on."""
+        # Hashed twice, because the training sample consists of the rows with the smallest hashes.
         hashes = mixed(seed, mixed(seed, numbers.astype(np.uint64)))
         place: Floats = hashes / 2.0**64 / limit
         if keys is not None:
@@ -63,7 +63,7 @@ def rule_of_share(seed: int, limit: float, folds: Folds, test_share: float, shar
 
 
 def _row_seconds(fm: FeatureMap, sampled: SampledFit) -> float:
-    """Return the seconds of one thread to make the features of a row."""
+    """Return the seconds that one thread needs for the features of a row."""
     X = sampled.chosen.result()[1][:_TIMED_ROWS]
     started = time.perf_counter()
     fm.chain.transform(X)
@@ -95,7 +95,7 @@ class AllRows:
         )
 
     def boosted(self, recipes: list[Recipe], size: Size) -> Tested:
-        """Return what gradient boosting on the outputs of steps predicts of the rows to score."""
+        """Return the predictions of gradient boosting on the outputs of steps, for the rows to score."""
         share = min(size.share, library().MOST_ROWS / size.learned)
         with self._rows_for(recipes, size._replace(share=share)) as (sampled, job, rule):
             fm, _ = map_of_rows(sampled, job, rule.learned)
@@ -108,7 +108,7 @@ class AllRows:
     def _rows_for(
         self, recipes: list[Recipe], size: Size
     ) -> Iterator[tuple[SampledFit, PredictorJob, RowRule]]:
-        """Open the data; yield the sample that a map may see, the job of all rows, and those to learn and to score."""
+        """Open the data. Yield the sample for a map, the job of all rows, and the rows to learn and to score."""
         problem, every = self.problem, self.problem.table.sampled
         sampled = self._sample_for(problem.config(recipes))
         limit, folds = min(1.0, size.rows / every.n_rows), Folds.by(sampled.keys, size.parts)
@@ -122,7 +122,7 @@ class AllRows:
             yield sampled.of_rows(for_map.learned), job, with_share(size.share)
 
     def _sample_for(self, config: Config) -> SampledFit:
-        """Return a fit on the sample, which is read anew for steps with folds by a column of groups, no feature."""
+        """Return a fit on the sample, which is read again for steps with folds by a column that is not a feature."""
         problem, split_by = self.problem, SplitBy.of(config)
         sampled, groups = problem.table.sampled, problem.table.groups
         coded = config.read.coded.keys()
@@ -134,7 +134,7 @@ class AllRows:
 
     @property
     def _ridge(self) -> Recipe:
-        """The recipe of ridge; that of the config, if it ends in ridge."""
+        """The recipe of ridge, from the end of the config if it has one."""
         last = self.problem.start.predictor
         if last is not None and last.kind == "ridge":
             return last.recipe()
@@ -142,7 +142,7 @@ class AllRows:
         return {"kind": "ridge", "task": self.problem.task.kind, "class_weight": weight}
 
     def test_score(self, fm: FeatureMap, split: str) -> TestScore:
-        """Return the score of the predictions of a model of the training rows on the test rows."""
+        """Return the score of a model's predictions for the test rows, after training on the training rows."""
         problem = self.problem
         with problem.data.open() as source:
             tests = TrainingData(source, problem.label, split, tested=True)
@@ -159,9 +159,9 @@ class AllRows:
         return TestScore(score, float(np.nanstd(resampled)), len(labels))
 
     def _tested(self, fm: FeatureMap, rows: LabelledRows) -> tuple[PredictionTask, Tested]:
-        """Return the task of some rows, what a model has predicted of them, and their labels."""
+        """Return the task of some rows, the predictions of a model for them, and their labels."""
         model, task = fm.needed_predictor().labels, self.problem.task
-        # Some of the rows may have other classes than those that were learned from, or none.
+        # Some of the rows may have other classes than the training rows, or none.
         if model.classes is not None:
             task = replace(task, classes=class_numbers(rows.labels)[0])
         rule = ModelScoring.of(task, model)

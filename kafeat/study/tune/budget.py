@@ -1,4 +1,4 @@
-"""The number of columns of the features, given or to be chosen, and the bound of their bytes."""
+"""The number of columns of the features, given or to be chosen, and the bound on their bytes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from kafeat.errors import UsageError
 from kafeat.study.tune.trials import Trial
 
-# Columns to search with if their number is open; the best map is tried with fewer and with twice as many.
+# Columns to search with if their number is open. The best map is also tried with fewer and with twice as many.
 _SEARCHED = 512
 _LEAST = 16
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The number of columns, or None to choose it, and a bound of the bytes of a row of `dtype`; None is no bound."""
+    """The number of columns, or None to choose it, and a bound on the bytes per row in `dtype`, or None."""
 
     columns: int | None = None
     bytes_per_row: int | None = None
@@ -33,7 +33,7 @@ class Budget:
 
     @property
     def most_columns(self) -> int | None:
-        """The number of columns whose bytes are within the bound, None without one."""
+        """The number of columns whose bytes are within the bound, or None without one."""
         return None if self.bytes_per_row is None else self.bytes_per_row // np.dtype(self.dtype).itemsize
 
     @property
@@ -42,9 +42,9 @@ class Budget:
         return self.columns or min(_SEARCHED, self.most_columns or _SEARCHED)
 
     def widths(self, rows: int) -> list[int]:
-        """Return the numbers of columns to try the best map with, ascending, as it is fitted on this many rows.
+        """Return the numbers of columns to try the best map with, ascending, for this many training rows.
 
-        A map of a kernel has no more columns than rows.
+        A kernel map has no more columns than rows.
         """
         searched, wider = self.searched, 2 * self.searched
         fewer = [searched >> k for k in range(4, 0, -1) if searched >> k >= _LEAST]
@@ -53,6 +53,6 @@ class Budget:
         return [width for width in (*fewer, searched, *more) if width <= rows or width == searched]
 
     def allows(self, trial: Trial) -> bool:
-        """Return true if a map is within the bounds; raw columns are the only ones that may be more than `columns`."""
+        """Return true if a map is within the bounds. Only raw columns may exceed `columns`."""
         bounds = [self.most_columns, self.columns if trial.candidate.map == "raw" else None]
         return all(bound is None or trial.outcome.columns <= bound for bound in bounds)

@@ -1,4 +1,4 @@
-"""The choice among the trials of a search: the map, its number of columns, and what more rows would bring."""
+"""The choice among the trials of a search: the map, its number of columns, and the benefit of more rows."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from kafeat.study.tune.space import FIXED, Candidate
 from kafeat.study.tune.trials import Outcome, TestScore, Trial
 from kafeat.types import Floats
 
-# A doubling of the columns is worth it if it takes away more than this share of the error.
+# A doubling of the columns is worth it if it reduces the error by more than this share.
 _WORTH = 0.03
 
 
 @dataclass
 class Choice:
-    """The trials of the searched width, the chosen map first; the chosen trial; and its map with other widths."""
+    """The trials of the searched width, the chosen map first, then the chosen trial, and its map with other widths."""
 
     leaders: list[Trial]
     chosen: Trial
     points: list[Trial] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     learning: list[Trial] = field(default_factory=list)
-    """The trials of the chosen map with fewer rows to learn from, and with all."""
+    """The trials of the chosen map with fewer training rows, and with all."""
     test: TestScore | None = None
     """The score on the test rows, if there are any."""
     boosted: Outcome | None = None
-    """Gradient boosting on the same rows, or None: then `without_boosting` says why, if it was asked for."""
+    """Gradient boosting on the same rows, or None. Then `without_boosting` is the reason, if it was requested."""
     without_boosting: str = ""
     losses: Losses | None = None
-    """What the score loses when a column is shuffled, for the page."""
+    """The decrease of the score when a column is shuffled, for the page."""
     parts: Sequence[dict[str, Any]] = ()
     """The parts of a union with the score without each, for the page."""
     interrupted: bool = False
@@ -66,7 +66,7 @@ def compared(chosen: Trial, boosted: Outcome) -> Compared:
 def choose(search: Search, choice: Choice, predicts: bool, with_curve: bool) -> None:
     """Choose the columns of the best map: the widest within noise of the best if it `predicts`, else at the knee.
 
-    `with_curve` tries it with fewer columns even if they are fixed.
+    With `with_curve`, it is tried with fewer columns even if their number is fixed.
     """
     budget = search.budget
     if with_curve or budget.columns is None:
@@ -79,16 +79,16 @@ def choose(search: Search, choice: Choice, predicts: bool, with_curve: bool) -> 
     choice.learning = _learning(search, choice.chosen)
 
 
-# The shares of the rows of a learning curve, and the fewest rows of its first point.
+# The shares of the rows in a learning curve, and the fewest rows for its first point.
 _SHARES, _LEAST_LEARNED = (1 / 16, 1 / 8, 1 / 4, 1 / 2), 80
-# The last points, which say how the error falls.
+# The last points, which show how the error falls.
 _LEAST_POINTS = 3
-# Of the slopes of resampled rows, those between are taken for possible.
+# Slopes of resampled rows between these quantiles count as possible.
 _POSSIBLE = (0.05, 0.95)
 
 
 def _learning(search: Search, chosen: Trial) -> list[Trial]:
-    """Return the trials of the chosen map with fewer rows to learn from, ascending, and with all."""
+    """Return the trials of the chosen map with fewer training rows, ascending, and with all."""
     if not search.complete:
         return []
     shares = [share for share in _SHARES if share * chosen.size.rows >= _LEAST_LEARNED]
@@ -100,16 +100,16 @@ def _learning(search: Search, chosen: Trial) -> list[Trial]:
 
 
 def with_twice_the_rows(learning: Sequence[Trial], highest: float) -> tuple[float, float] | None:
-    """Return the range of scores that twice the rows may bring; None without a learning curve.
+    """Return the range of scores that twice the rows may give, or None without a learning curve.
 
-    The error falls as a power of the rows, by the last points. The power is uncertain, as other test rows would give
-    another, and as it is smaller the later the points are.
+    The error falls as a power of the rows, by the last points. The power is uncertain, because other test rows would
+    give another, and because it decreases with the number of rows.
     """
     errors = highest - np.array([trial.outcome.resampled for trial in learning[-_LEAST_POINTS:]])
     if len(errors) < _LEAST_POINTS or not (errors > 0.0).all():
         return None
     logs = np.log2(errors)
-    # Each size has twice the rows of the one before, so that a slope is a difference.
+    # Each size has twice the rows of the one before, so a slope is a difference.
     slopes = np.concatenate([(logs[2] - logs[0]) / 2.0, logs[2] - logs[1]])
     powers: Floats = np.minimum(np.quantile(slopes, _POSSIBLE), 0.0)
     best, worst = highest - (highest - learning[-1].outcome.score) * 2.0**powers
@@ -117,7 +117,7 @@ def with_twice_the_rows(learning: Sequence[Trial], highest: float) -> tuple[floa
 
 
 def of_rows(scoring: Score, learning: Sequence[Trial]) -> list[str]:
-    """Return a sentence about more rows and fewer."""
+    """Return a sentence about more rows and fewer rows."""
     expected = with_twice_the_rows(learning, scoring.best)
     if expected is None:
         return []
@@ -134,7 +134,7 @@ def _points(search: Search, candidate: Candidate) -> list[Trial]:
     last, points = search.best_score.size, dict[int, Trial]()
     fixed = candidate.map in FIXED or not search.complete
     widths = [last.width] if fixed else search.budget.widths(last.learned)
-    for width in reversed(widths):  # the widest are likely the best, and time may end
+    for width in reversed(widths):  # the widest are probably the best, and time may run out
         trial = search.once_more(candidate, last._replace(width=width))
         if trial is None:
             search.ended_early = True
@@ -156,7 +156,7 @@ def _widest(points: Sequence[Trial], search: Search) -> Trial:
 
 
 def _knee(points: Sequence[Trial], search: Search) -> Trial:
-    """Return the point with the fewest columns from which no other is worth its columns, and not below the floor."""
+    """Return the point with the fewest columns such that no wider one is worth its columns, and not below the floor."""
     highest, floor = search.scoring.best, search.floor
     for i, point in enumerate(points):
         worth = any(_worth(point.outcome, wider.outcome, highest) for wider in points[i + 1 :])
@@ -173,7 +173,7 @@ def _worth(one: Outcome, wider: Outcome, highest: float) -> bool:
 
 
 def _reasons(choice: Choice, best: Trial, highest: float, tried: str) -> list[str]:
-    """Return sentences with the reason for the number of columns, and what it costs against the best of them."""
+    """Return sentences with the reason for the number of columns, and its cost against the best of them."""
     chosen, points = choice.chosen, choice.points
     if len(points) < 2:
         return []

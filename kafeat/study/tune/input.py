@@ -1,4 +1,4 @@
-"""Read a table as it comes: the sample of rows that settings are chosen on."""
+"""Read a table as it comes: the sample of rows on which settings are chosen."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from kafeat.types import Array, Floats
 _LEAST_VALUES = 10
 _EMPTY = "no values"
 _DIFFERENT = "different whole numbers in all rows, kept as numbers"
-# Of fewer rows, numbers differ by chance.
+# With fewer rows, numbers may all differ by chance.
 _LEAST_IDS = 20
 ID = re.compile(
     r"(?:^|[_\W])(?:id|key|nr|no|number|patient|customer|user|subject|session|group)s?$|[a-z]I[dD]$", re.I
 )
-"""Names of columns that tell rows or groups of rows apart."""
-# Columns whose spreads differ by less have one unit, as the bins of a histogram have.
+"""Names of columns that identify rows or groups of rows."""
+# Columns whose spreads differ by less have one unit, like the bins of a histogram.
 _ONE_UNIT = 100.0
 
 
@@ -41,7 +41,7 @@ _ONE_UNIT = 100.0
 class TunedTable:
     """A table to tune for, with a sample of its training rows and their labels.
 
-    `sampled` is the fit that has read the sample, for maps that are fitted on it and go on to all rows. Without a
+    `sampled` is the fit that has read the sample, for maps that are fitted on it and then read all rows. Without a
     label, `labels` are empty.
     """
 
@@ -102,7 +102,7 @@ class TunedTable:
 
     @property
     def width(self) -> int:
-        """The number of columns after categories and times are coded, about; those of words are not counted."""
+        """The approximate number of columns after categories and times are coded, not counting those of words."""
         sample = self.without_texts
         few = zip(sample.names or (), sample.n_categories or (), strict=True)
         codes = sum(min(n, int(1.0 / MIN_FREQUENCY)) for name, n in few if name in self.groups.categories)
@@ -119,15 +119,15 @@ def read_table(
     counted: bool = True,
     every: bool = False,
 ) -> TunedTable:
-    """Read the columns and a sample of the training rows; the labels of all rows are `counted` if these are needed.
+    """Read the columns and a sample of the training rows. If needed, labels of all rows are `counted`.
 
-    With `every`, columns of numbers are looked at, too.
+    With `every`, columns of numbers are also examined.
     """
     names, weights = label_names(label), [] if weight is None else [weight]
     with data.open() as source:
         roles = roles_of(base, TrainingData(source, label, split, weight=weight))
         require(source, names, "--label")
-        # A fit of a map knows no weights, so its config has to leave them out.
+        # Fitting a map does not use weights, so its config must leave them out.
         left_out = [name for name in roles if name != weight] + ([] if base.predictor is None else weights)
         groups = groups_of(source.settled(), base, [*names, *left_out], every)
         for column, why in groups.doubts.items():
@@ -170,9 +170,9 @@ def read_table(
 
 
 def _unfit(table: TunedTable, base: Config) -> dict[str, list[str]]:
-    """Return the columns that say nothing of new rows, by the reason, and those of which a line is said.
+    """Return the columns without information about new rows, by the reason, and those that need a remark.
 
-    Columns that the config names stay, and so do all if none would be left.
+    Columns that the config names stay, and so do all if none would remain.
     """
     sample, groups, split_by = table.without_texts, table.groups, SplitBy.of(base)
     X, rows = sample.X, table.sampled.chosen.result()[0]
@@ -207,13 +207,13 @@ def _tells_rows_apart(x: Floats) -> bool:
 
 
 def _varies(sample: Sample) -> bool:
-    """Return true if any column has two values; a gap is one, as it is marked."""
+    """Return true if any column has two values. A missing value counts as one, because it is marked."""
     first = sample.X[:1]
     return bool(((first != sample.X) & ~(np.isnan(sample.X) & np.isnan(first))).any())
 
 
 def check_base(base: Config) -> None:
-    """Refuse a config to start from that has searches of its own."""
+    """Refuse a config to start from that has its own searches."""
     if any(step.searches for step in base.map_steps):
         raise UsageError(
             "--from: expected a config with values, got one with searches: put values in their place"

@@ -1,4 +1,4 @@
-"""The journal of the trials made so far, one JSON object a line, so that a killed search can go on."""
+"""The journal of the trials so far, one JSON object per line, so that an interrupted search can go on."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from kafeat.study.tune.space import Candidate
 from kafeat.study.tune.trials import RESAMPLES, Outcome, Size
 
 _Run = Callable[[Candidate, Size, float | None], Outcome]
-# A file that begins otherwise is no journal, and is left alone.
+# A file that begins differently is not a journal, and stays untouched.
 _MARK = b'{"kafeat": "tune", "key": '
 
 
 class TrialJournal:
-    """The outcomes of a search, in a file that it has locked. It stays if the search or the writing of its result ends
-    early, and otherwise is removed. `complete` is None until there is a choice.
+    """The outcomes of a search, in a file that it has locked and that it removes at the end.
 
-    With `resume` the outcomes of an earlier search are taken from the file if its key is the same, up to the first
-    damaged line. Without it a file with outcomes is refused.
+    The file stays if the search, or writing its result, ends early. `complete` is None until there is a choice. With
+    `resume`, outcomes of an earlier search are read from a file with the same key, up to the first damaged line.
+    Without it, a file with outcomes is refused.
     """
 
     def __init__(self, path: str, key: str, resume: bool, warn: Callable[[str], None]) -> None:
@@ -66,7 +66,7 @@ class TrialJournal:
             write_full(self._file, head)
 
     def _take(self, lines: Sequence[bytes], warn: Callable[[str], None]) -> int:
-        """Take the outcomes of the lines up to the first damaged one; return the bytes of these."""
+        """Read the outcomes in the lines up to the first damaged one. Return the number of their bytes."""
         size = 0
         for line in lines:
             record = _read(line)
@@ -79,7 +79,7 @@ class TrialJournal:
         return size
 
     def remembering(self, run: _Run) -> _Run:
-        """Return a function that takes outcomes from the file, and adds new ones to it."""
+        """Return a function that gets outcomes from the file, and adds new ones to it."""
 
         def remembered(candidate: Candidate, size: Size, seconds: float | None) -> Outcome:
             name = json.dumps([asdict(candidate), size])
@@ -126,7 +126,7 @@ def _read(line: bytes) -> _Line | None:
 
 
 def _open(path: str) -> int:
-    """Open or make a file. A link is refused, as its target may be anything."""
+    """Open or make a file. A link is refused, because its target may be anything."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         file = os.open(path, flags, 0o666)

@@ -50,7 +50,7 @@ def notes(problem: Problem, search: Search, choice: Choice, constant: float) -> 
         yield from _not_at_random(table, goal.targets(table.labels))
     for reason in dict.fromkeys(left_out.values()):
         yield f"Left out: {listed([name for name, why in left_out.items() if why == reason])} ({reason})."
-    # Whether LightGBM is there takes seconds to find out, which there are not after a signal.
+    # Checking whether LightGBM is installed takes seconds, for which there is no time after a signal.
     if not choice.interrupted and search.space.without_library is not None:
         yield f"No columns of trees were tried: {search.space.without_library}."
     if choice.without_boosting:
@@ -84,7 +84,7 @@ def notes(problem: Problem, search: Search, choice: Choice, constant: float) -> 
 
 
 def _better_without_a_map(search: Search, choice: Choice) -> Iterator[str]:
-    """Say if raw columns, more than the budget has, scored better than the chosen map on the same rows."""
+    """Yield a note if raw columns, more than the budget has, scored better than the chosen map on the same rows."""
     made = {(one.candidate, one.size): one for one in search.trials if one.outcome.failure is None}
     for trial in made.values():
         chosen = made.get((choice.chosen.candidate, trial.size))
@@ -98,12 +98,12 @@ def _better_without_a_map(search: Search, choice: Choice) -> Iterator[str]:
             )
 
 
-# A model of a smaller share of the rows is likely worse than that of all.
+# A model of a smaller share of the rows is probably worse than one of all rows.
 _MOST_OF_ROWS = 0.6
 
 
 def _not_at_random(table: TunedTable, Y: Floats) -> Iterator[str]:
-    """Name columns that may make rows alike, so that scores of random rows are too good."""
+    """Yield the names of columns that may make rows alike, so that scores of random rows are too optimistic."""
     groups, sample = table.groups, table.without_texts
     if groups.times:
         yield (
@@ -120,12 +120,12 @@ def _not_at_random(table: TunedTable, Y: Floats) -> Iterator[str]:
         )
 
 
-# Fewer groups than this are categories, and a label of which less is explained by them is no property of a group.
+# Fewer groups are categories. If they explain a smaller share of a label, it is not a property of the group.
 _LEAST_GROUPS, _OF_GROUP = 30, 0.95
 
 
 def _groups_rows(name: str, values: Floats, Y: Floats) -> bool:
-    """Return true for whole numbers that repeat, and are called an id or say nearly all about the targets Y (n, k)."""
+    """Return true for whole numbers that repeat, and are named like an id or almost determine the targets Y (n, k)."""
     if np.isnan(values).any() or (values != np.round(values)).any():
         return False
     groups, own = np.unique(values, return_inverse=True)
@@ -138,7 +138,7 @@ def _groups_rows(name: str, values: Floats, Y: Floats) -> bool:
 
 
 def _common_class(goal: PredictionTask, labels: Array) -> Iterator[str]:
-    """Say what a constant reaches if most rows have one class."""
+    """Yield what a constant prediction scores if most rows have one class."""
     if goal.classes is None:
         return
     shares = np.bincount(goal.numbers(labels)) / len(labels)
@@ -190,7 +190,7 @@ def comments(
 
 
 def _held_out(size: Size, split_by: str | None) -> str:
-    """Return which rows were held out."""
+    """Return a description of the held-out rows."""
     if split_by is not None and split_by.startswith("time:"):
         parts, n = size.parts + 1, min(size.splits, size.parts)
         latest = "the latest" if n == 1 else f"each of the {n} latest"

@@ -1,6 +1,6 @@
 """Options of `kafeat tune`, each declared once.
 
-The command line imports this file for its help, so it imports nothing that is slow.
+The command line imports this file for its help, so it imports nothing slow.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from kafeat.study.tune.options import TuneOptions
 from kafeat.study.tune.space import check_predictor
 
 LEAST_ROWS = 20
-"""Fewer rows than these are refused, as nothing can be chosen on them."""
+"""Fewer rows than this are refused, because nothing can be chosen on them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +45,12 @@ class Problem:
 
     @property
     def taken_for(self) -> str:
-        """The line that says if the label is read as numbers or classes, and why."""
+        """The line that explains whether the label is read as numbers or classes, and why."""
         return self.table.summary.taken_for(self.asked.task, "--task {}")
 
     @cached_property
     def task(self) -> PredictionTask:
-        """The task of the labels. Labels and scores with which nothing can be learned are refused."""
+        """The task of the labels. Labels and scores from which nothing can be learned are refused."""
         labels, place = self.table.labels, self.table.place
         if len(labels) < LEAST_ROWS:
             raise DataError(f"{place}: expected at least {LEAST_ROWS} rows to choose on, got {len(labels)}")
@@ -77,7 +77,7 @@ class Problem:
 
     @property
     def scoring(self) -> Score:
-        """The score that decides."""
+        """The deciding score."""
         if self.asked.scoring != "auto":
             return SCORES[self.asked.scoring]
         return SCORES["balanced_accuracy"] if self.balanced else PROPER[self.task.kind]
@@ -102,7 +102,7 @@ class Problem:
         return with_columns(self.start, self.table.groups, steps)
 
     def fit(self, config: Config, data: RereadableData, intervals: bool) -> FeatureMap:
-        """Fit a config on the training rows, with what predicts intervals if they are asked for."""
+        """Fit a config on the training rows, with intervals if they are requested."""
         weight = None if config.predictor is None else self.asked.weight
         with data.open() as source:
             return fit_reader(

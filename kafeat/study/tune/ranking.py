@@ -32,9 +32,9 @@ class Trials:
         return next((one for one in maps if one not in apart_from), None)
 
     def _different(self) -> list[Candidate]:
-        """Return the candidates of the last size so far, best first; of those with equal scores the first."""
+        """Return the candidates of the last size so far, best first. Of those with equal scores, return the first."""
         found: dict[object, Candidate] = {}
-        for trial in self._ranked(self.trials[-1].size):  # a metric, say, may change nothing
+        for trial in self._ranked(self.trials[-1].size):  # a metric, for example, may change nothing
             outcome = trial.outcome
             found.setdefault((outcome.resampled, *outcome.figures.values()), trial.candidate)
         return list(found.values())
@@ -42,7 +42,7 @@ class Trials:
     def _ranked(self, size: Size) -> list[Trial]:
         """Return the trials of a size that have a score and are within the budget, best first.
 
-        Of equal ones the simplest map is the best. The share of right rows is noisy, so of the maps whose share is
+        Of equal ones, the simplest map is the best. The share of right rows is noisy. So of the maps whose share is
         within noise of the highest, and no worse than that of raw columns and the default map, the one with the lowest
         log loss is the best.
         """
@@ -72,7 +72,7 @@ class Trials:
     def leaderboard(self) -> list[Trial]:
         """Return the trials of the last rung, best first, and those of the rung before that did not go on.
 
-        The best is chosen. It is no worse than raw columns and the default map. To take a simpler one that is worse
+        The best is chosen. It is no worse than raw columns and the default map. Choosing a simpler one that is worse
         within noise cost up to a fifth of the log loss on test rows.
         """
         found: dict[Candidate, Trial] = {}

@@ -23,7 +23,7 @@ _NAME_OF_THE_KNEE = (
 
 
 def write_tuning(folder: str, tuning: Tuning, data: str, config: str) -> None:
-    """Write the page and its pictures to a folder; `config` is the name of the file of the config."""
+    """Write the page and its pictures to a folder. `config` is the name of the config's file."""
     pictures = list(_pictures(tuning))
     body = list(_body(tuning, data, config, pictures))
     write_page(folder, document(f"kafeat tune: {data}", body, pictures), pictures)
@@ -76,7 +76,7 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
 
 
 def _curve(tuning: Tuning) -> Iterator[str]:
-    """Yield the scores over columns of the chosen map."""
+    """Yield the scores of the chosen map over columns."""
     yield f"<h2>Score over columns</h2><p>{_NAME_OF_THE_KNEE}</p>"
     chosen = next((i for i, row in enumerate(tuning.curve) if row["chosen"]), None)
     yield from table([

@@ -35,7 +35,7 @@ TERMS = {
     "supervised": "frequencies that are trained for the label",
     "trees": "outputs of boosted trees beside the map, for rows that they have not seen",
 }
-"""What words in the names of maps mean."""
+"""The meaning of words in the names of maps."""
 
 
 def no_data() -> FeatureMap:
@@ -115,7 +115,7 @@ class Tuning:
         return self.table.to_pandas()
 
     def plot(self) -> Axes:
-        """Plot the score of the chosen map over columns; a search with a fixed number of columns is a single point.
+        """Plot the score of the chosen map over columns. A search with a fixed number of columns is a single point.
 
         Returns
         -------
@@ -153,7 +153,7 @@ class Tuning:
 
     @property
     def labels(self) -> str:
-        """The names of the labels; none of an array."""
+        """The names of the labels, or none for an array."""
         return ", ".join(self._labels)
 
     @property
@@ -184,11 +184,11 @@ class Tuning:
 
     @property
     def terms(self) -> list[str]:
-        """What the words in the name of the chosen map mean."""
+        """Explanations of the words in the name of the chosen map."""
         return [f"{word}: {meaning}" for word, meaning in TERMS.items() if word in self.table[0]["map"]]
 
     def to_plain(self) -> dict[str, Any]:
-        """Return everything but the YAML as builtins, for JSON."""
+        """Return everything except the YAML as builtins, for JSON."""
         test = self.test_score
         return {
             "score_name": self.score_name,
@@ -214,13 +214,13 @@ class Tuning:
 
     @property
     def importance(self) -> dict[str, float] | None:
-        """What the score loses when a column is shuffled, the largest first; None if it was not asked for."""
+        """The decrease of the score when a column is shuffled, largest first, or None if it was not requested."""
         return named(self.losses)["importance"]
 
     def commands(self, config: str = "best.yaml", model: str | None = None) -> list[str]:
-        """Return the commands to go on with, if the config is in this file; none for data in memory or from a pipe.
+        """Return the commands to run next, if the config is in this file, or none for data in memory or from a pipe.
 
-        The second one is for new rows without a label, as the model records how text is read.
+        The second one is for new rows without a label, because the model records how text is read.
         """
         if self._words is None:
             return []
@@ -232,7 +232,7 @@ class Tuning:
         label = [word for name in self._labels for word in ("--label", name)]
         new = f"NEW{suffix_of(LocalPath(data))}"
         reading = words_of(options, "input_format", "delimiter", "no_header", *options.dialect_options)
-        # Without a split the map has seen all rows, so that only a map fitted anew can be judged.
+        # Without a split, the map has seen all rows, so only a newly fitted map can be judged.
         judged = ["--model", model] if "--split" in divided else ["--config", config]
         return [
             shlex.join(["kafeat", *words])
@@ -288,7 +288,7 @@ def curve_of(points: Sequence[Trial], chosen: Trial, item: int) -> Table:
 
 
 def learning_curve_of(learning: Sequence[Trial]) -> Table:
-    """Return the table of the chosen map with several numbers of rows, of which a part is held out."""
+    """Return the table of the chosen map with several numbers of rows, some of which are held out."""
     return Table(
         {
             "rows": round(trial.size.share * trial.size.rows),

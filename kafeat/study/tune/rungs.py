@@ -1,8 +1,8 @@
 """Which trial comes next, and why: a table of rungs, one order of candidates, and one rule of time.
 
-The candidates stand on the first rung in one order, and the best of a rung go on to the next one, which has more rows.
-All trials of a rung have one size, so that their scores compare. The best one goes on first; if its trial would take
-too long there, the rung gets fewer splits, then fewer rows. Other widths and fewer rows come after the last rung.
+The candidates enter the first rung in one order, and the best of each rung go on to the next one, which has more rows.
+All trials of a rung have one size, so that their scores are comparable. The best candidate goes first. If its trial
+would take too long, the rung gets fewer splits, then fewer rows. Other widths and fewer rows come after the last rung.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from kafeat.study.tune.trials import IDLE, Outcome, Size, Trial, in_one_pass, in
 
 
 class Rung(NamedTuple):
-    """Trials on at most so many rows, of which a share is held out in each split.
+    """Trials on at most so many rows, with a share held out in each split.
 
-    The best so many of the rung before `enter` it. It ends when `until` of the time is over.
+    The best `enter` candidates of the previous rung take part. The rung ends at the share `until` of the time.
     """
 
     name: str
@@ -33,20 +33,20 @@ class Rung(NamedTuple):
 
 
 KERNELS_UNTIL = 0.25
-"""The share of the time after which the screen by the exact machine ends, which comes before the first rung's maps."""
+"""The share of the time after which the screen by the exact machine, before the first rung, ends."""
 RUNGS = (
     Rung("maps", 3_000, 0.25, inf, 0.6),
     Rung("more rows", 6_000, 0.25, 5, 0.75),
     Rung("all rows", inf, 0.1, 5, 0.9),
 )
-"""The rungs. The widths are that of the search, and there are `--seeds` splits; in tenths, as many as it takes to score
-3,000 rows. A rung is left out where it has hardly more rows than the one before, but for the tenths."""
+"""The rungs. The widths are that of the search, and there are `--seeds` splits, or in tenths as many as score 3,000
+rows. A rung with about as many rows as the one before is left out, unless it is the one with tenths."""
 _HARDLY_MORE = 1.15
 # The last rung never scores fewer rows than this, or than the rung before it.
 _LEAST_SCORED = 600
-# Of wider tables raw columns take more time and memory than any map.
+# For wider tables, raw columns need more time and memory than any map.
 _MOST_RAW = 2048
-# Maps whose neighbours are tried, one after the other; of more only if so many trials are asked for.
+# Maps whose neighbours are tried, one after the other. Only with many trials are there more.
 _ROUNDS = 2
 ENDED = "ended, as it took more than half of the time that its rung had left"
 
@@ -57,7 +57,7 @@ def most_in_memory() -> float:
 
 
 def rungs_of(rows: int, every: int, width: int, splits: int, keys: RowKeys | None) -> list[tuple[Rung, Size]]:
-    """Return the rungs with their sizes, for a sample of some rows, and `every` row that may be scored on."""
+    """Return the rungs with their sizes, for a sample of `rows` rows, and `every` row that may be scored on."""
     maps, more, last = RUNGS
     most, first = int(min(rows, more.rows)), Size(int(min(rows, maps.rows)), width, splits, maps.held)
     between = first._replace(rows=min(every, most))
@@ -69,13 +69,13 @@ def rungs_of(rows: int, every: int, width: int, splits: int, keys: RowKeys | Non
         found.append((last, in_one_pass(every, width, last.held if keys is None else maps.held)))
     elif (
         between.rows >= first.rows and not ordered
-    ):  # the first tenths of times would be learned from few rows
+    ):  # the first tenths by time would be learned from few rows
         found.append((last, in_parts(between._replace(held=last.held))))
     return found
 
 
 Run = Callable[[Candidate, Size, float | None], Outcome]
-"""Score a candidate, or raise TimeoutError after so many seconds."""
+"""Returns the outcome of a candidate, or raises TimeoutError after so many seconds."""
 
 
 @dataclass(kw_only=True)
@@ -101,7 +101,7 @@ class Search(Trials):
     ended_early: bool = False
     rung: str = RUNGS[0].name
     cut_by_time: bool = False
-    """True if the same number of trials would be others without a limit of time."""
+    """True if the same number of trials would differ without a time limit."""
 
     def search(self) -> None:
         """Make the trials of all rungs."""
@@ -117,7 +117,7 @@ class Search(Trials):
             self._make_all(candidates, k, size)
 
     def _candidates(self) -> Iterator[Candidate]:
-        """Yield the candidates of the first rung in their order; what comes later depends on the outcomes so far."""
+        """Yield the candidates of the first rung in order. Later ones depend on the outcomes so far."""
         yield DEFAULT
         if self.space.table.width <= _MOST_RAW:
             yield RAW
@@ -142,7 +142,7 @@ class Search(Trials):
             yield from self.space.neighbours(best)
 
     def _entering(self, count: int) -> list[Candidate]:
-        """Return the best candidates of the rung before, with trees and without, raw columns and the default map."""
+        """Return the best candidates of the previous rung, with and without trees, raw columns and the default map."""
         ranked = self._different()
         kinds = {one.trees == NO_TREES: one for one in reversed(ranked) if one.map != "trees"}
         first = [*ranked[:1], *sorted(kinds.values(), key=ranked.index), *ranked[1:2]]
@@ -150,7 +150,7 @@ class Search(Trials):
         return list(dict.fromkeys([*first, *plain, *ranked]))[:count]
 
     def _make_all(self, candidates: Iterable[Candidate], k: int, size: Size) -> None:
-        """Make the trials of a rung, until their number or the time is over. The first two are made in any case."""
+        """Make the trials of a rung, until their number or the time is reached. The first two are always made."""
         rung, slowest = self.rungs[k][0], 0.0
         most, too_slow = self._most(k), set[object]()
         for candidate in candidates:
@@ -165,7 +165,7 @@ class Search(Trials):
             leads = k > 0 and slowest == 0.0 and not too_slow
             trial = self._make(candidate, size, inf if always else left if leads else left / 2.0)
             most -= 1
-            if trial.outcome.failure == ENDED:  # and so would be what learns as much
+            if trial.outcome.failure == ENDED:  # and whatever learns as much would be too
                 too_slow.add(candidate.learned)
                 self.ended_early |= k == 0
             else:
@@ -174,18 +174,18 @@ class Search(Trials):
                 self.idle.add(candidate.of_metric)
 
     def _most(self, k: int) -> float:
-        """Return the most trials of a rung: some are kept for the later rungs, if there are enough."""
+        """Return the most trials of a rung. Some are kept for the later rungs, if there are enough."""
         if self.most_trials is None:
             return inf
         left = self.most_trials - len(self.trials)
         return left - min(sum(int(rung.enter) for rung, _ in self.rungs[k + 1 :]), max(0, left - 2) // 2)
 
     def _affordable(self, candidates: Sequence[Candidate], k: int, size: Size) -> Size | None:
-        """Return the size, or the largest smaller one, whose trial of the best candidate takes half of the time left.
+        """Return the largest size, up to this one, at which the best candidate takes at most half of the time.
 
-        The time of a trial grows with the rows that are learned from. None if even the smallest takes all of it.
+        The time of a trial grows with its training rows. Return None if even the smallest takes all of it.
         """
-        before = self.trials[-1].size  # which may have become smaller, too
+        before = self.trials[-1].size  # which may also have become smaller
         known = self._made(candidates[0], before) if candidates else None
         if known is None:
             return None
@@ -200,7 +200,7 @@ class Search(Trials):
         return size
 
     def once_more(self, candidate: Candidate, size: Size) -> Trial | None:
-        """Return a trial of the chosen map at another size, made now if need be; None if there is no time for it."""
+        """Return a trial of the chosen map at another size, made now if necessary; None if there is no time."""
         made = self._made(candidate, size)
         if made is not None:
             return made
@@ -215,7 +215,7 @@ class Search(Trials):
 
     @property
     def elapsed(self) -> float:
-        """The seconds since the search has started."""
+        """The seconds since the search started."""
         return time.monotonic() - self.started
 
     def _make(self, candidate: Candidate, size: Size, seconds: float, later: bool = False) -> Trial:

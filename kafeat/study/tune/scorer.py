@@ -28,7 +28,7 @@ from kafeat.study.tune.space import RAW, Candidate, SearchSpace, metric_is_idle
 from kafeat.study.tune.trials import IDLE, Outcome, Size, outcome_of
 from kafeat.types import Array, Floats
 
-# Numbers that the samples between the steps of chains may hold for one split, and sizes whose splits are held.
+# The most numbers in the samples between the steps of chains for one split, and the most sizes whose splits are held.
 _MOST_KEPT, _MOST_CHAINS, _MOST_SIZES = 1 << 23, 16, 3
 
 
@@ -37,7 +37,7 @@ class Scorer:
 
     def __init__(self, problem: Problem, space: SearchSpace) -> None:
         self._problem, self._space, self._all_rows = problem, space, AllRows(problem)
-        # Each has copies of its rows and fits of chains on them.
+        # Each holds copies of its rows and fits of chains on them.
         self._cached = lru_cache(_MOST_SIZES)(self._split_rows)
 
     def forget(self) -> None:
@@ -49,7 +49,7 @@ class Scorer:
         started = time.perf_counter()
         try:
             if size.one_pass:
-                self.forget()  # their memory is needed for other things now
+                self.forget()  # other things now need their memory
                 rows = int(size.share * len(self._problem.table.labels))
                 return self._all_rows.outcome(self._space.steps(candidate, size.width, rows), size)
             splits = self._splits(size)
@@ -94,18 +94,18 @@ class Scorer:
         return split.model(Z, learn, self._problem.task)
 
     def _tested(self, split: SampleSplit, predicted: Floats, size: Size) -> Tested:
-        """Return what is predicted of the rows that a split holds out, with their labels."""
+        """Return the predictions for the held-out rows of a split, with their labels."""
         keys = split.test.sample.keys
         groups = None if keys is None or keys.ordered else keys.values
         if groups is None and size.splits > size.parts:
-            groups = split.test.rows  # resampled together, as some rows are held out more than once
+            groups = split.test.rows  # resampled together, because some rows are held out more than once
         return Tested(predicted, split.test.labels, groups)
 
     def _weights(self, labels: Array) -> Floats | None:
         return self._problem.task.class_weights(labels) if self._problem.balanced else None
 
     def _outcome(self, tested: Sequence[Tested], size: Size, **costs: Any) -> Outcome:
-        """Return the outcome of the predictions of all splits, whose probabilities are calibrated together."""
+        """Return the outcome of the predictions of all splits. Their probabilities are calibrated together."""
         every, task = Tested.joined(tested), self._problem.task
         likely = None
         if task.classes is not None and np.isfinite(every.predicted).all():
@@ -136,7 +136,7 @@ class Scorer:
         return boosted(self._problem.task, known, split.train.labels, held)
 
     def parts(self, candidate: Candidate, size: Size) -> list[dict[str, Any]]:
-        """Return the parts of a union with the score without each, after the score with all; none without a union."""
+        """Return the parts of a union with the score without each, after that with all, or none without a union."""
         tested: dict[tuple[int, str, int], list[Tested]] = {}
         for number, split in enumerate(self._splits(size)):
             with one_blas_thread(linalg=True):
@@ -155,7 +155,7 @@ class Scorer:
         ]
 
     def importance(self, candidate: Candidate, size: Size) -> Losses | None:
-        """Return what the score of rows held out loses without each column of the table."""
+        """Return how much the score of held-out rows falls without each column of the table."""
         places = self._problem.table.sampled.columns.named_places
         most, rng = rows_to_shuffle(len(places), size.width), np.random.default_rng([self._problem.seed, 8])
         held_out, known = list[HeldOut](), list[Array]()
@@ -170,7 +170,7 @@ class Scorer:
             return self._losses(places, held_out, np.concatenate(known)) if known else None
 
     def _losses(self, places: dict[str, slice], held_out: list[HeldOut], labels: Array) -> Losses | None:
-        """Return the losses of the score that decides; probabilities are calibrated before anything is shuffled."""
+        """Return the losses of the deciding score. Probabilities are calibrated before anything is shuffled."""
         calibration = None
         if self._problem.scoring.needs_probabilities:
             scores = of_all_classes(np.concatenate([predict(X) for X, predict in held_out]))
@@ -183,7 +183,7 @@ class Scorer:
         return score_losses(places, held_out, score, self._problem.seed)
 
     def _splits(self, size: Size) -> list[SampleSplit]:
-        """Return the splits; sizes that differ in the width alone share rows and fits."""
+        """Return the splits. Sizes that differ only in the width share rows and fits."""
         return self._cached(size._replace(width=0))
 
     def _split_rows(self, size: Size) -> list[SampleSplit]:
@@ -212,7 +212,7 @@ class Scorer:
             yield order[train], order[test]
 
     def constant(self, size: Size) -> float:
-        """Return the score of a constant prediction; of groups or times held out, it is that of the other rows."""
+        """Return the score of a constant prediction. With held-out groups or times, it is from the other rows."""
         task, labels, scoring = self._problem.task, self._problem.table.labels, self._problem.scoring
         if self._problem.table.sample.keys is None:
             return scoring.of_constant(task, labels, labels)
@@ -223,5 +223,5 @@ class Scorer:
 
 
 def _predictions(chain: Chain, model: Callable[[Floats], Floats], X: Floats) -> Floats:
-    """Return what a model predicts from the features of rows X (n, d)."""
+    """Return the predictions of a model from the features of rows X (n, d)."""
     return model(chain.transform(X).astype(np.float64))

@@ -25,12 +25,12 @@ from kafeat.study.tune.trials import IDLE
 from kafeat.types import Floats, Mask
 
 EXACT_ROWS = 700
-"""Rows of the exact machine: the eigendecomposition of their kernel takes some tenths of a second."""
-# Parts that are left out in turn, and those for which steps that learn from the label are fitted anew.
+"""Rows of the exact machine. The eigendecomposition of their kernel takes some tenths of a second."""
+# Parts that are left out in turn, and how many of them steps that learn from the label are fitted again for.
 _PARTS, _REFITS = 10, 3
-# Scalers with kernels whose γ is looked for.
+# Pairs of scaler and kernel whose γ is searched.
 _PAIRS = 2
-# Kernels that go on to maps, and those of them that differ in the kernel, or in having a metric.
+# Kernels that go on to maps, and how many of them differ in the kernel, or in having a metric.
 _LEADERS, _SORTS = 6, 4
 
 
@@ -38,19 +38,19 @@ _LEADERS, _SORTS = 6, 4
 class Screen:
     """The errors of kernels on some rows of the sample, as shares of the error of a constant.
 
-    `errors` grows as kernels are tried, so a screen that is ended has told what it found.
+    `errors` grows as kernels are tried, so a screen that is stopped keeps its findings.
     """
 
     problem: Problem
     space: SearchSpace
     errors: dict[Candidate, float] = field(default_factory=dict)
     _refit_scale: float = 1.0
-    """The error of a kernel without a metric to that by refits, which learn from fewer rows."""
+    """The ratio of a kernel's error without a metric to its error by refits, which learn from fewer rows."""
     _cache: FitCache = field(default_factory=FitCache)
     _lock: Lock = field(default_factory=Lock)
 
     def run(self, like: Candidate) -> None:
-        """Try kernels that read words and categories as a candidate does: scalers, then γ, then metrics."""
+        """Try kernels that read words and categories like a candidate: scalers, then γ, then metrics."""
         with one_blas_thread(linalg=True):
             self._try(self.space.kernels(like))
             for _ in range(2):
@@ -63,7 +63,7 @@ class Screen:
 
     @property
     def leaders(self) -> list[Candidate]:
-        """The kernels that go on: the best, the best of each sort, and then those that are the best but for γ."""
+        """The kernels that go on: the best, the best of each sort, and then the best that differ only in γ."""
         ranked = self.ranked
         sorts = {(one.map, one.metric == "none"): one for one in reversed(ranked)}
         first = sorted(sorts.values(), key=ranked.index)[:_SORTS]
@@ -90,7 +90,7 @@ class Screen:
                 return
 
         new = [kernel for kernel in dict.fromkeys(kernels) if kernel not in self.errors]
-        self.errors |= dict.fromkeys(new, inf)  # in an order that threads do not change
+        self.errors |= dict.fromkeys(new, inf)  # in an order that does not depend on threads
         share_work(lambda: one, new, max(1, min(self.problem.jobs, len(new))))
 
     def _error(self, kernel: Candidate, refit: bool = False) -> float:
@@ -120,7 +120,7 @@ class Screen:
         return every[0], every[1]
 
     def _recipes(self, kernel: Candidate) -> list[Recipe]:
-        """Return the steps of a kernel, of which no landmark is needed."""
+        """Return the steps of a kernel, which needs no landmarks."""
         recipes = self.space.steps(kernel, self.space.width, len(self._subset))
         for step in nested(recipes):
             if step["kind"] == "nystroem":
@@ -128,13 +128,13 @@ class Screen:
         return recipes
 
     def _fitted(self, recipes: list[Recipe], rows: Subset, cache: FitCache) -> Chain:
-        """Return the chain, fitted by one thread at a time, as they share the fits."""
+        """Return the chain, fitted by one thread at a time, because threads share the fits."""
         with self._lock:
             return fit_chain(recipes, rows, np.random.default_rng([self.problem.seed, 6]), cache)
 
     @cached_property
     def _cuts(self) -> list[tuple[Mask, Mask, Subset, FitCache]]:
-        """Masks of the rows to learn from and of those held out, the former, and the fits on them."""
+        """Masks of the rows to learn from and to hold out, the rows to learn from, and the fits on them."""
         cuts = cuts_by(self._keys, _REFITS)
         sample = self._subset.sample
         return [(train, held, subset_of(sample, np.flatnonzero(train)), FitCache()) for train, held in cuts]
@@ -151,7 +151,7 @@ class Screen:
 
     @cached_property
     def _keys(self) -> RowKeys:
-        """The keys of the rows, in another order; equal rows are a group, so that none is predicted from its equal."""
+        """The keys of the rows, in another order. Equal rows are a group, so that no row is predicted from its copy."""
         sample, rng = self._subset.sample, np.random.default_rng([self.problem.seed, 9])
         keys = sample.keys
         if keys is None:

@@ -1,4 +1,4 @@
-"""The maps that are tried, scaler × metric × map × γ, and the config to start from."""
+"""The maps that are tried (scaler × metric × map × γ), and the config to start from."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SMOOTH = ("rbf", "matern 1/2", "matern 3/2", "laplacian")
 # Wider tables make these scalers and metrics slow.
 _MOST_FOR_POWER, _MOST_FOR_ROTATION = 200, 600
 _SPELLED = {"fine target": "target in 20 folds", "both": "target and one_hot", "one_hot": "one_hot"}
-# Shares of the outputs that columns of words may get; most of them suit words that count by themselves.
+# Shares of the outputs that columns of words may get. The largest suits words that matter by themselves.
 _WORDS = 0.5, 0.875, 0.0
 _ENCODINGS: tuple[Encoding, ...] = ("target", "fine target", "both", "one_hot")
 GROWTHS: dict[str, list[Recipe]] = {
@@ -60,14 +60,14 @@ GROWTHS: dict[str, list[Recipe]] = {
     "twice 6 folds": [{"n_folds": 6}, {"n_folds": 6}],
     "12 folds": [{"n_folds": 12}],
 }
-"""Ways to grow trees: the parameters of each step, which get the same number of columns."""
+"""Ways to grow trees: the parameters of each step. The steps get the same number of columns."""
 NO_TREES = "none"
-# The size of columns of trees, as a multiple of that of the columns of a kernel; the first is tried first.
+# The size of tree columns, as a multiple of that of kernel columns. The first is tried first.
 _FACTORS = (3.0, 1.0, 10.0)
 _TREE_COLUMNS = 16
-# Trees for each sum: of several sums fewer, as they take long, with a rate by which they learn as much together.
+# Trees for each sum. With several sums there are fewer, because they take long, and the rate is higher to compensate.
 _TREES, _ALL_TREES, _LEAST_TREES, _LEARNED = 300, 600, 100, 15.0
-# With more classes than these the trees learn random mixtures of them.
+# With more classes than this, the trees learn random mixtures of them.
 _MOST_SUMS = 32
 # Trees are not tried on fewer rows, or on more columns.
 _LEAST_ROWS_FOR_TREES, _MOST_FOR_TREES = 100, 1000
@@ -76,11 +76,11 @@ _LEAST_GAMMA, _MOST_GAMMA = 0.003, 300.0
 
 @dataclass(frozen=True)
 class Candidate:
-    """One point of the search space. `union` scales the numbers alone, beside categories and times.
+    """One point of the search space. With `union`, only numbers are scaled, not categories and times.
 
-    `words` is the share of the outputs that columns of words get, and `encoding` makes numbers of categories of many
-    values, if there are any. `trees` says how trees are grown beside the map, for `tree_columns` of the outputs, which
-    are `factor` times as large as those of the map.
+    `words` is the share of the outputs for columns of words, and `encoding` turns categories with many values into
+    numbers, if there are any. `trees` is how trees are grown in addition to the map, for `tree_columns` of the outputs,
+    which are `factor` times as large as those of the map.
     """
 
     scaler: str
@@ -96,7 +96,7 @@ class Candidate:
 
     @property
     def learned(self) -> tuple[bool, bool, int]:
-        """True for a metric, and for a map, that is learned from the label; and the number of ensembles of trees."""
+        """True for a metric, and for a map, that is learned from the label, and the number of ensembles of trees."""
         ensembles = sum(one["n_folds"] for one in GROWTHS.get(self.trees, ()))
         return self.metric != "none", self.map == "supervised", ensembles
 
@@ -112,7 +112,7 @@ class Candidate:
 
     @property
     def complexity(self) -> int:
-        """The number of parts beyond a scaler and a map of a kernel."""
+        """The number of parts besides a scaler and a kernel map."""
         return sum(map(bool, self.learned))
 
     def __str__(self) -> str:
@@ -138,11 +138,11 @@ class Candidate:
 BASE = Candidate("none", "none", "base", None)
 """The steps of the config to start from."""
 DEFAULT = Candidate("standardize", "none", "rbf")
-"""The map that a person would begin with."""
+"""The map with which a person would begin."""
 RAW = Candidate("standardize", "none", "raw", None)
 """The columns themselves, which a map has to beat."""
 FIXED = ("base", "raw", "trees")
-"""Maps whose width is given, and that have no neighbours."""
+"""Maps with a given width, and without neighbours."""
 
 
 def metric_is_idle(chain: Chain) -> bool:
@@ -189,7 +189,7 @@ class SearchSpace:
         return self.table.groups.beside_texts(chain, each)
 
     def _with_trees(self, candidate: Candidate, width: int, rows: int) -> list[Recipe]:
-        """Return a union of columns of trees and the steps of the candidate without them."""
+        """Return a union of tree columns and the steps of the candidate without trees."""
         growths, groups = GROWTHS[candidate.trees], self.table.groups
         each = max(1, min(candidate.tree_columns, width // 2) // len(growths))
         members = [self._trees({**growth, "n_components": each}, candidate, width) for growth in growths]
@@ -202,7 +202,7 @@ class SearchSpace:
         return members[0]["steps"] if len(members) == 1 else [{"kind": "union", "maps": members}]
 
     def _trees(self, growth: Recipe, candidate: Candidate, width: int) -> dict[str, Any]:
-        """Return a member of a union: trees of all columns but words, which need no scaler and accept gaps."""
+        """Return a member of a union: trees of all columns except words, without a scaler and with gaps."""
         groups, trees = self.table.groups, min(_TREES, max(_LEAST_TREES, _ALL_TREES // self._sums))
         step = {
             "kind": "trees",
@@ -214,14 +214,14 @@ class SearchSpace:
         if groups.categories or groups.many:
             step["categories"] = [*groups.categories, *groups.many]
         times = [{**date_parts(groups.times), "cyclic": False}] if groups.times else []
-        # A weight, and not another scale, so that the same trees serve all factors and widths.
+        # A weight, not another scale, so that the same trees serve all factors and widths.
         weight = (candidate.factor / _FACTORS[0]) ** 2 * self.width / width
         columns = {"columns": list(groups.without_texts)} if groups.texts or self._by_group else {}
         return {**columns, "steps": [*times, step], **({} if weight == 1.0 else {"weight": weight})}
 
     @property
     def _by_group(self) -> bool:
-        """True if groups decide the folds of trees, whose column is among those that are read, and no feature."""
+        """True if groups decide the folds of trees. Their column is then read, but is not a feature."""
         return (self.table.sampled.config.split_by or "").startswith("group:")
 
     @cached_property
@@ -235,20 +235,20 @@ class SearchSpace:
 
     @property
     def tries_trees(self) -> bool:
-        """True if trees suit the table, and the library that grows them is there."""
+        """True if trees suit the table, and the library that grows them is installed."""
         rows, width = len(self.table.labels), self.table.width
         suits = rows >= _LEAST_ROWS_FOR_TREES and 0 < width <= _MOST_FOR_TREES
         return suits and self.without_library is None
 
     @cached_property
     def _sums(self) -> int:
-        """The number of sums of trees: one for two classes, and else one for each."""
+        """The number of sums of trees: one for two classes, otherwise one for each."""
         labels = self.table.labels
         classes = task_of(labels, kind_to_learn(labels)).classes
         return labels[:1].size if classes is None else max(1, len(classes) - (len(classes) == 2))
 
     def with_trees(self, best: Candidate) -> Iterator[Candidate]:
-        """Yield the best candidate beside trees, raw columns beside trees, and trees alone."""
+        """Yield the best candidate with trees, raw columns with trees, and only trees."""
         if self.tries_trees:
             grown = replace(best, trees=next(iter(GROWTHS)), tree_columns=self._tree_columns)
             yield grown
@@ -257,12 +257,12 @@ class SearchSpace:
 
     @property
     def _tree_columns(self) -> int:
-        """The number of columns of trees that is tried first, at least two for each sum."""
+        """The number of tree columns to try first, at least two for each sum."""
         wanted = _MOST_SUMS if self._sums > _MOST_SUMS else max(_TREE_COLUMNS, 2 * self._sums)
         return max(1, min(wanted, self.width // 2))
 
     def chain(self, candidate: Candidate, width: int, rows: int) -> list[Recipe]:
-        """Return the steps for all columns but those of words."""
+        """Return the steps for all columns except words."""
         scaler = SCALERS[candidate.scaler]
         before = (
             self._union(scaler, candidate.encoding)
@@ -287,7 +287,7 @@ class SearchSpace:
         return list(steps) if self.table.missing else []
 
     def _union(self, scaler: list[Recipe], encoding: Encoding) -> list[Recipe]:
-        """Return a union with a chain for each group of columns; only numbers and mean labels are scaled."""
+        """Return a union with a chain for each group of columns. Only numbers and mean labels are scaled."""
         groups = self.table.groups
         means = target(groups.many, encoding)
         many = groups.many if means else ()
@@ -320,11 +320,11 @@ class SearchSpace:
         return {"words": words, "encoding": _ENCODINGS if groups.many else ()}
 
     def readings(self, candidate: Candidate) -> Iterator[Candidate]:
-        """Yield the candidate with other shares for words, and other encodings of categories of many values."""
+        """Yield the candidate with other shares for words, and other encodings of categories with many values."""
         return _each(candidate, self._readings)
 
     def kernels(self, like: Candidate) -> Iterator[Candidate]:
-        """Yield scalers with kernels at the median γ, which read words and categories as a candidate does."""
+        """Yield scalers with kernels at the median γ, which read words and categories like a candidate."""
         like, groups = replace(like, metric="none", gamma=1.0, union=False), self.table.groups
         # To scale the numbers alone is tried where there are other columns.
         for union in (False, True) if groups.mixed and groups.numbers else (False,):
@@ -343,8 +343,8 @@ class SearchSpace:
     def with_metrics(self, best: Candidate) -> Iterator[Candidate]:
         """Yield the best kernel with each metric.
 
-        One weight for each column suits the laplacian kernel best, which sums over columns as well, whatever kernel
-        leads without a metric.
+        One weight per column suits the laplacian kernel best, which also sums over columns, whatever kernel leads
+        without a metric.
         """
         if best.map not in OF_HISTOGRAMS:
             for metric in self.metrics[1:]:
@@ -353,13 +353,13 @@ class SearchSpace:
                 yield replace(best, metric=DIAGONAL, map="laplacian", gamma=1.0)
 
     def trained(self, like: Candidate) -> Iterator[Candidate]:
-        """Yield frequencies that are trained for the label, after a metric and alone."""
+        """Yield frequencies that are trained for the label, with and without a metric before them."""
         scaler = like.scaler if like.scaler in self.scalers else self.scalers[0]
         for metric in (self.metrics[-1], "none"):
             yield replace(like, scaler=scaler, metric=metric, map="supervised", gamma=None)
 
     def neighbours(self, best: Candidate) -> Iterator[Candidate]:
-        """Yield the candidates that differ from the best one in one choice, but for what the screen has told."""
+        """Yield candidates that differ from the best one in one choice that the screen has not settled."""
         if best.trees == NO_TREES:
             yield from itertools.islice(self.with_trees(best), 1)
         elif best.map != "trees":
@@ -417,10 +417,10 @@ PredictorKind = Literal["ridge", "logistic"]
 
 
 def with_predictor(start: Config, kind: PredictorKind | None, task: TaskKind) -> Config:
-    """Return the config with a predictor for this task at its end; one that it has is kept."""
+    """Return the config with a predictor for this task at its end. A predictor that it already has stays."""
     if kind is None or start.predictor is not None:
         return start
-    # "auto" is the default, and logistic knows no task but classification
+    # "auto" is the default, and logistic only supports classification
     step = {"kind": kind, **({"task": task} if task == "classification" or kind == "ridge" else {})}
     plain = start.to_plain()
     return Config.model_validate({**plain, "steps": [*plain["steps"], step]})
@@ -443,7 +443,7 @@ def _standardize() -> tuple[Any, ...]:
 
 
 class SearchStart(Config):
-    """A config that may come without steps, as one of columns alone."""
+    """A config that may come without steps, with only columns for example."""
 
     steps: Steps = Field(default_factory=_standardize, description="a chain to try as well", min_length=1)
 

@@ -20,13 +20,13 @@ from kafeat.types import Array, Floats
 
 RESAMPLES = 40
 MOST_MAP_ROWS = 40_000
-"""Rows that a map is fitted on, so that memory stays below a bound that the rows of the sample do not set."""
+"""The most rows to fit a map on, so that memory has a bound that does not depend on the sample."""
 
 
 class Size(NamedTuple):
     """The rows, the width and the number of splits of a trial, and the share of the rows that a split holds out.
 
-    `share` is that of the training rows to learn from. In `one_pass` all rows of the data are read.
+    `share` is the share of the training rows to learn from. With `in_one_pass`, all rows of the data are read.
     """
 
     rows: int
@@ -38,7 +38,7 @@ class Size(NamedTuple):
 
     @property
     def parts(self) -> int:
-        """The number of splits that hold out every row once."""
+        """The number of splits that together hold out every row once."""
         return round(1.0 / self.held)
 
     @property
@@ -53,7 +53,7 @@ class Size(NamedTuple):
 
     @property
     def work(self) -> float:
-        """The number of rows that all splits learn from, which the time of a trial grows with."""
+        """The number of rows that all splits learn from. The time of a trial grows with it."""
         return self.splits * self.share * self.learned
 
     def smaller(self) -> Size:
@@ -65,16 +65,16 @@ class Size(NamedTuple):
     def error(self, resampled: Sequence[float]) -> float:
         """Return the standard error of a score from its values for resampled rows.
 
-        Splits share training rows, so that their scores vary less than those of new data (Nadeau & Bengio 2003).
+        Splits share training rows, so their scores vary less than on new data (Nadeau & Bengio 2003).
         """
         n = min(self.splits, self.parts)
         overlap = self.held / (self.share * (1.0 - self.held)) if n > 1 else 0.0
         return float(np.std(resampled) * np.sqrt(1.0 + n * overlap))
 
 
-# The last trials hold out a tenth, so that a model that is scored has seen nearly as many rows as that of the last fit:
-# of rows in memory as often as it takes to score this many rows, or every row once. Of more rows there is one split, in
-# which a tenth may be few.
+# The last trials hold out a tenth, so that a scored model has seen nearly as many rows as the final one. Rows in memory
+# are split as often as it takes to score this many rows, or every row once. With more rows there is one split, in which
+# a tenth may be few.
 _SCORED, _SCORED_ONCE = 3_000, 2_000
 
 
@@ -85,7 +85,7 @@ def in_parts(size: Size) -> Size:
 
 
 def in_one_pass(rows: int, width: int, held: float) -> Size:
-    """Return the size of trials on all rows, of which at least this share, or enough, are scored."""
+    """Return the size of trials on all rows. At least this share of them, or enough, is scored."""
     share = min(max(_SCORED_ONCE / rows, held), 0.25)
     return Size(rows, width, 1, share, one_pass=True)
 
@@ -94,9 +94,9 @@ def in_one_pass(rows: int, width: int, held: float) -> Size:
 class Outcome:
     """The score of a trial, and its values for resampled test rows, which are the same for all trials of a size.
 
-    `columns` is the number of output columns, which may be smaller than that of the size. `failure` says why there is
-    no score. `figures` holds the other scores of classes by their names, `row_seconds` the seconds that a row took, and
-    `model_bytes` what the map has learned.
+    `columns` is the number of output columns, which may be smaller than that of the size. `failure` is the reason if
+    there is no score. `figures` holds the other scores of classes by their names, `row_seconds` the seconds per row,
+    and `model_bytes` the size of what the map has learned.
     """
 
     score: Annotated[float, Field(lt=float("inf"))]
@@ -119,7 +119,7 @@ IDLE = "left out, as its metric changes nothing"
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate that was scored at a size; numbers count from 1. A `later` one tries the chosen map once more."""
+    """A candidate that was scored at a size. Numbers count from 1. A `later` trial tries the chosen map again."""
 
     number: int
     candidate: Candidate
@@ -135,11 +135,11 @@ class Trial:
 
     @property
     def columns(self) -> int:
-        """The number of columns that it has, or that it was made for if it failed."""
+        """The number of columns that it has or, if it failed, was planned to have."""
         return self.outcome.columns or self.size.width
 
 
-# Scores of classes that stand beside the one that decides.
+# Scores of classes that are shown with the deciding one.
 _BESIDE = (SCORES["accuracy"], SCORES["balanced_accuracy"], SCORES["auc"], PROPER["classification"])
 
 
@@ -151,7 +151,7 @@ def outcome_of(
     rng: np.random.Generator,
     **costs: Any,
 ) -> Outcome:
-    """Return the outcome of predictions, with the other scores of classes if there are probabilities of them."""
+    """Return the outcome of predictions, with the other scores of classes if there are probabilities."""
     predicted, labels, groups, _ = tested
     first = probabilities if scoring.needs_probabilities and probabilities is not None else predicted
     score = scoring.of(task, first, labels)
@@ -180,7 +180,7 @@ def _figures_beside(
 
 
 class TestScore(NamedTuple):
-    """A score and its standard error, from resampled rows; None where the labels of the rows define none."""
+    """A score and its standard error from resampled rows, or None if the labels of the rows define none."""
 
     value: float | None
     error: float | None

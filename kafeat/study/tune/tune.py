@@ -56,7 +56,7 @@ class Tuner:
     budget: Budget
 
     def journal(self) -> AbstractContextManager[TrialJournal | None]:
-        """Open the file of trials, whose key changes with the data and with everything that trials depend on."""
+        """Open the file of trials. Its key changes with the data and with everything that trials depend on."""
         problem, table = self.problem, self.problem.table
         asked, listener = problem.asked, problem.asked.listener or SILENT
         if asked.journal is None:
@@ -69,7 +69,7 @@ class Tuner:
             asked.seeds,
             asked.rows,
         )
-        # Text as codes: a file of some kilobytes may repeat a long label in every row.
+        # Text as codes, because a file of some kilobytes may repeat a long label in every row.
         text = table.labels.dtype.kind == "O"
         labels = [one.tolist() for one in (class_numbers(table.labels) if text else [table.labels])]
         dialect = problem.data.reading.dialect_options
@@ -101,7 +101,7 @@ class Tuner:
             try:
                 return endable(partial(self.scorer.score, candidate, size), seconds)
             except TimeoutError:
-                self.scorer.forget()  # what is ended may still write to the fits that it shares
+                self.scorer.forget()  # stopped work may still write to the fits that it shares
                 raise
 
         return Search(
@@ -117,14 +117,14 @@ class Tuner:
         )
 
     def _screened(self, like: Candidate, seconds: float) -> Sequence[Candidate]:
-        """Return the best kernels of the exact machine that it tries in this time."""
+        """Return the best kernels that the exact machine tries in this time."""
         screen = Screen(self.problem, self.space)
         with suppress(TimeoutError):
             endable(partial(screen.run, like), None if seconds == inf else max(0.0, seconds))
         return screen.leaders
 
     def run(self, search: Search) -> Choice:
-        """Make the trials, choose, and score the test rows; after an exception of `stops`, choose by what is there."""
+        """Make the trials, choose, and score the test rows. After an exception in `stops`, choose immediately."""
         asked, choice = self.problem.asked, None
         try:
             search.search()
@@ -147,7 +147,7 @@ class Tuner:
         return choice
 
     def _boost(self, search: Search, choice: Choice) -> None:
-        """Score gradient boosting on the rows of the chosen map, in the time that is left."""
+        """Score gradient boosting on the rows of the chosen map, in the remaining time."""
         left = search.seconds - search.elapsed
         try:
             choice.boosted = endable(
@@ -165,7 +165,7 @@ class Tuner:
         return size if not size.one_pass else search.rungs[-2][1]
 
     def _test_score(self, choice: Choice, split: str) -> TestScore:
-        """Return the score of the chosen map, fitted on the training rows, on the test rows."""
+        """Return the score of the chosen map on the test rows, after fitting on the training rows."""
         problem = self.problem
         config = with_predictor(self.config(choice), "ridge", problem.asked.task)
         return AllRows(problem).test_score(problem.fit(config, problem.data, intervals=False), split)
@@ -178,7 +178,7 @@ class Tuner:
         return problem.config(steps if last is None else [*steps, last.recipe()])
 
     def _fit_seconds(self, config: Config, best: Trial) -> float:
-        """Return about the seconds of a fit, with the refits for intervals, from those of the trial."""
+        """Return about the seconds of fitting, with the refits for intervals, from those of the trial."""
         each, rows = best.outcome.seconds / best.size.splits, self.problem.table.sampled.n_rows
         again = any(step.traits.label.own for step in config.map_steps)
         refits = 0 if config.predictor is None else random_folds(rows)[1] if again else _OF_INTERVALS
@@ -231,9 +231,9 @@ def _words_of_data(asked: TuneOptions, predicts: bool) -> tuple[str, list[str], 
     return os.fspath(asked.data), divided, asked.reading or InputOptions()
 
 
-# Time for intervals without refits, as a multiple of that of a fit.
+# Time for intervals without refits, as a multiple of the time of fitting.
 _OF_INTERVALS = 1
-# Time of the fit whose test rows are scored, as a multiple of that of a trial of the last rung.
+# Time to fit the model that the test rows score, as a multiple of a trial of the last rung.
 _LAST_FIT = 1.5
 
 
@@ -327,7 +327,7 @@ def _tuned(tuner: Tuner, search: Search, record: TrialJournal | None) -> Tuning:
     if record is not None:
         record.complete = not choice.interrupted
     tuning = tuner.result(search, choice)
-    if asked.write is not None:  # before the page, which may come too late after a signal
+    if asked.write is not None:  # before the page, for which a signal may leave no time
         asked.write(tuning)
     if asked.report is not None:
         from kafeat.study.tune.report import write_tuning

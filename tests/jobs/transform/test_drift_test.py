@@ -155,7 +155,7 @@ IID = {"kind": "fourier", "n_components": 128, "frequencies": "iid"}
 def test_splits_of_the_digits_seldom_differ_and_lighter_ink_does(digits, steps):
     """Halves of one table, at random: p-values are uniform, or above that, as the halves share no row."""
     null, lighter = [], []
-    for seed in range(25):
+    for seed in range(15):
         order = np.random.default_rng(seed).permutation(len(digits))
         fit, other = digits[order[:900]], digits[order[900:]]
         fm = kafeat.fit({"seed": seed, "steps": steps}, fit)

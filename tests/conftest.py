@@ -23,6 +23,7 @@ from kafeat.jobs.fit import intervals
 from kafeat.maths import metric
 from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.maths.fourier import supervised
+from kafeat.study import boosting
 from tests import sizes
 
 # A machine that does something else is no fault of an example.
@@ -151,6 +152,15 @@ def _few_interval_folds(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if "interval" not in request.path.name:
             patch.setattr(intervals, "_FOLDS_FROM", {0: (2, 1)})
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_rounds(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Three quarters of the time of an evaluation are 100 rounds of boosting, which two files test."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "boosting" not in request.path.name:
+            patch.setattr(boosting, "plan", lambda rows, *_: (rows, {"max_iter": 2}))
         yield
 
 

@@ -37,9 +37,8 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("checkout")
     (path / "sample_data").symlink_to(ROOT / "sample_data")
     (path / "configs").symlink_to(ROOT / "configs")
-    run_apart(
-        "fit --config configs/fourier.yaml sample_data/digits.parquet map.joblib --label label", cwd=path
-    )
+    fm = kafeat.fit(path / "configs/fourier.yaml", path / "sample_data/digits.parquet", label="label")
+    fm.save(path / "map.joblib")
     return path
 
 

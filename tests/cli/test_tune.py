@@ -153,14 +153,14 @@ def interrupted(folder, number, name, *more):
 
 
 def test_an_interrupted_search_writes_the_best_config_so_far_and_goes_on(table):
-    done = interrupted(table, 4, "SIGINT")
+    done = interrupted(table, 2, "SIGINT")
     assert done.returncode == 128 + signal.SIGINT, done.stderr
-    assert "interrupted after 4 trials; --resume goes on" in done.stdout
+    assert "interrupted after 2 trials; --resume goes on" in done.stdout
     assert load_config(table / "best.yaml").steps
-    assert len((table / "best.yaml.journal").read_text().splitlines()) == 1 + 4
-    more = interrupted(table, 10_000, "SIGINT", "--resume", "--trials", "6", "--json", "result.json")
+    assert len((table / "best.yaml.journal").read_text().splitlines()) == 1 + 2
+    more = interrupted(table, 10_000, "SIGINT", "--resume", "--trials", "3", "--json", "result.json")
     assert more.returncode == 0, more.stderr
-    assert json.loads((table / "result.json").read_text())["trials"] >= 6
+    assert json.loads((table / "result.json").read_text())["trials"] >= 3
     assert not (table / "best.yaml.journal").exists()
 
 
@@ -210,14 +210,14 @@ def signalled(folder, code, number):
 
 @pytest.mark.parametrize(("number", "jobs"), [(signal.SIGTERM, 1), (signal.SIGINT, 2)])
 def test_the_first_signal_ends_a_long_trial(table, number, jobs):
-    code = (LONG + COMMAND).format(splits=6, jobs=jobs)
+    code = (LONG + COMMAND).format(splits=2, jobs=jobs)
     seconds, returned, stdout, stderr = signalled(table, code, number)
     assert returned == 128 + number, stderr
     assert seconds < 5.0
     said = "terminated" if number == signal.SIGTERM else "interrupted"
-    assert f"{said} after 3 trials; --resume goes on" in stdout
+    assert f"{said} after 1 trial; --resume goes on" in stdout
     assert load_config(table / "best.yaml").steps
-    assert len((table / "best.yaml.journal").read_text().splitlines()) == 1 + 3
+    assert len((table / "best.yaml.journal").read_text().splitlines()) == 1 + 1
 
 
 def test_the_first_signal_ends_a_search_without_a_trial(table):
@@ -227,7 +227,7 @@ def test_the_first_signal_ends_a_search_without_a_trial(table):
     assert os.listdir(table) == ["x.csv"]
 
 
-@pytest.mark.parametrize(("splits", "said"), [(6, r"3 True \w+\n"), (0, "KeyboardInterrupt\n")])
+@pytest.mark.parametrize(("splits", "said"), [(2, r"1 True \w+\n"), (0, "KeyboardInterrupt\n")])
 def test_an_interrupt_in_python_ends_a_long_trial_and_the_script_ends(table, splits, said):
     program = (LONG + API).format(splits=splits, jobs=2)
     seconds, returned, stdout, stderr = signalled(table, program, signal.SIGINT)
@@ -268,7 +268,7 @@ def test_the_columns_are_recommended_within_the_bounds_and_the_page_is_written(t
 
 
 def test_an_interrupt_during_the_test_score_writes_the_config(table):
-    words = ["tune", "x.csv", "best.yaml", "--label", "y", "--split", "split", *map(str, QUICK)]
+    words = ["tune", "x.csv", "best.yaml", "--label", "y", "--split", "split", *map(str, QUICK), "--trials", "1"]
     code = (
         "import os, signal, sys\nfrom kafeat.cli import main\nfrom kafeat.study.tune import tune\n"
         "def score(*_):\n    os.kill(os.getpid(), signal.SIGINT)\n    signal.pause()\n"

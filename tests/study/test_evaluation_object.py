@@ -51,7 +51,7 @@ def test_the_html_table_has_the_figures_of_the_summary(found):
     parsed = Rows(found._repr_html_())
     heads, *rows = parsed.rows
     assert heads == ["on", "columns", "R²"]
-    names = ["a constant", "raw columns", "gradient boosting (scikit-learn, 100 rounds)", "map 1", "map 1"]
+    names = ["a constant", "raw columns", "gradient boosting (scikit-learn, 2 rounds)", "map 1", "map 1"]
     assert [row[0] for row in rows] == [*names, "exact kernel, 240 rows"]
     assert [row[1] for row in rows if row[0] == "map 1"] == ["8", "64"]
     score = found["summary"][1]["score_map"]["mean"]

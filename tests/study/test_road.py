@@ -16,7 +16,7 @@ from kafeat.jobs.fit.reread import rereadable
 from kafeat.study.models import score_predictions
 from tests.samplers.test_text import sentences
 
-N = 200
+N = 120
 TEXT = {"kind": "text", "columns": ["review"], "n_components": 16}
 MAPS = {
     "chain": [TEXT, "standardize", {"kind": "fourier", "n_components": 32}, "ridge"],

@@ -397,14 +397,14 @@ def test_random_tables_are_read_right_or_refused_with_the_remedy(tmp_path, monke
     monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
     fuzz = importlib.import_module("fuzz_dialects")
     rng, found = random.Random(34), Counter[str]()
-    for _ in range(60):
+    for _ in range(40):
         of = fuzz.dialect(rng)
         values = fuzz.table(rng, of)
         verdict = fuzz.judge(of, values, tmp_path / "in.csv", 1)
         assert not verdict[:2].isupper(), f"{of}: {values}: {verdict}"
         assert fuzz.oracle(of, values, tmp_path / "in.csv") == "same", f"{of}: {values}"
         found[verdict.partition(":")[0]] += 1
-    assert min(found["right"], found["refused"]) > 10
+    assert min(found["right"], found["refused"]) > 5
 
 
 def test_a_form_is_that_of_most_values():

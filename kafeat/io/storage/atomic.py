@@ -154,7 +154,7 @@ def beside(
 
 
 def _upload(output: AtomicFile, location: ObjectUri, clobber: bool, guard: Guard) -> None:
-    from kafeat.io.storage.upload import upload
+    from kafeat.io.storage.upload import put_new, upload
 
     def may_stand() -> None:
         if not clobber:
@@ -162,7 +162,14 @@ def _upload(output: AtomicFile, location: ObjectUri, clobber: bool, guard: Guard
         with guard():
             pass
 
-    upload(output.path, location, may_stand)
+    new = None
+    if not clobber:
+        with guard():
+            new = put_new(output.path, location)
+    if new is False:
+        raise _taken(location)
+    if new is None:
+        upload(output.path, location, may_stand)
     if output.sha256 is not None:
         entry = location.entry()
         if entry is None or entry.bytes != output.bytes:

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
-from kafeat.errors import SystemRefusedError, UsageError, first_line, without_secrets
+from kafeat.errors import SystemRefusedError, UsageError, counted, first_line, without_secrets
 from kafeat.io.storage.base import Entry, Kind, Location
 
 # Every request of a sequential reader costs a round trip.
@@ -266,11 +266,19 @@ def _patient(fs: Any) -> Any:
             **options,
             "connect_timeout": _CONNECT_SECONDS,
             "request_timeout": _ANSWER_SECONDS,
-            "retry_strategy": AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
+            "retry_strategy": AwsStandardS3RetryStrategy(max_attempts=_attempts()),
             # A small object is sent in one request, which cannot stay incomplete.
             "allow_delayed_open": True,
         }
     )
+
+
+def _attempts() -> int:
+    """Return how often a request is sent if it fails. AWS_MAX_ATTEMPTS sets this for all tools of AWS."""
+    asked = os.environ.get("AWS_MAX_ATTEMPTS") or str(_ATTEMPTS)
+    if not re.fullmatch(r"[1-9]\d{0,2}", asked):
+        raise UsageError(f"AWS_MAX_ATTEMPTS: expected a whole number from 1 to 999, got {asked!r}")
+    return int(asked)
 
 
 class RemoteFile(io.RawIOBase):
@@ -317,15 +325,24 @@ def unreachable(name: object, error: BaseException) -> SystemRefusedError:
         return SystemRefusedError(
             f"{name}: access denied ({text}); look at the credentials: AWS_ACCESS_KEY_ID, AWS_PROFILE, or a role"
         )
+    if re.search(_PASSING, text):
+        return _answered(name, text)
     if "NETWORK_CONNECTION" in text or "UNAVAILABLE" in text.upper():
         return SystemRefusedError(
             f"{name}: no connection ({text}); look at the network, and at endpoint_override or AWS_ENDPOINT_URL",
             retry=True,
         )
-    return SystemRefusedError(f"{name}: {text}", retry=re.search(_PASSING, text) is not None)
+    return SystemRefusedError(f"{name}: {text}")
 
 
-_PASSING = r"SLOW_DOWN|INTERNAL_FAILURE|REQUEST_TIMEOUT|THROTTL|HTTP status (?:429|5\d\d)"
+def _answered(name: object, text: str) -> SystemRefusedError:
+    bare = re.search(r"(HTTP status \d+)\) during (\w+) operation: No response body", text)
+    said = text.rstrip(":") if bare is None else f"{bare[1]} to {bare[2]}"
+    tries = f", {counted(_attempts(), 'time')} (AWS_MAX_ATTEMPTS)" if str(name).startswith("s3:") else ""
+    return SystemRefusedError(f"{name}: the store answered: {said}{tries}; try again later", retry=True)
+
+
+_PASSING = r"SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|REQUEST_TIMEOUT|THROTTL|HTTP status (?:429|5\d\d)"
 """Parts of store errors that may be gone later."""
 
 

@@ -8,6 +8,7 @@ closed only after its last byte. An abandoned stream is kept until the process e
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
@@ -26,6 +27,10 @@ _PIECE = 10 << 20
 _PIECES_AT_ONCE = 4
 # Wait this long for parts in flight. On a lost network, pyarrow gives up after half a minute.
 _GRACE_SECONDS = 15.0
+
+_MOST_AT_ONCE = 5 << 30
+"""Bytes that one request to S3 may have."""
+_PRECONDITION_FAILED = 412
 
 _LEFT = "parts that were uploaded may remain until a lifecycle rule of the bucket removes them: see docs/scaling.md"
 
@@ -97,26 +102,58 @@ class _Sender:
         ctypes.pythonapi.Py_DecRef(ctypes.py_object(stream))
 
 
+def put_new(local_file: str, location: ObjectUri) -> bool | None:
+    """Send a local file in one request that the store refuses if an object has the name; then return false.
+
+    Return None without boto3, for a file that is too large for one request, and after an error: the store knows no
+    such requests, or `upload` will meet the error again and report it.
+    """
+    fs, path = file_system(location)
+    if fs.type_name != "s3" or os.path.getsize(local_file) > _MOST_AT_ONCE:
+        return None
+    bucket, _, key = path.partition("/")
+
+    def put(client: Any) -> bool:
+        try:
+            with open(local_file, "rb") as file:
+                client.put_object(Bucket=bucket, Key=key, Body=file, IfNoneMatch="*")
+        except client.exceptions.ClientError as error:
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] == _PRECONDITION_FAILED:
+                return False
+            raise
+        return True
+
+    return _by_boto3(fs, put)
+
+
 def abort_upload(fs: Any, path: str) -> bool:
     """Abort the only unfinished upload to a bucket and key, with boto3. Return true if none is left.
 
     If there are several, it is unknown which one is ours, and all of them stay.
     """
-    try:
-        from boto3.exceptions import Boto3Error
-        from botocore.exceptions import BotoCoreError, ClientError
-    except ImportError:
-        return False
     bucket, _, key = path.partition("/")
-    try:
-        client = _client(fs)
+
+    def abort(client: Any) -> bool:
         answer = client.list_multipart_uploads(Bucket=bucket, Prefix=key)
         ours = [one["UploadId"] for one in answer.get("Uploads", ()) if one["Key"] == key]
         if len(ours) == 1:
             client.abort_multipart_upload(Bucket=bucket, Key=key, UploadId=ours[0])
+        return len(ours) < 2
+
+    return _by_boto3(fs, abort) or False
+
+
+def _by_boto3(fs: Any, ask: Callable[[Any], bool]) -> bool | None:
+    """Return what `ask` makes of boto3's client; None without boto3 or after an error."""
+    try:
+        from boto3.exceptions import Boto3Error
+        from botocore.exceptions import BotoCoreError, ClientError
+    except ImportError:
+        return None
+    try:
+        return ask(_client(fs))
     except (Boto3Error, BotoCoreError, ClientError, OSError, ValueError):
-        return False
-    return len(ours) < 2
+        return None
 
 
 def _client(fs: Any) -> Any:
@@ -126,6 +163,8 @@ def _client(fs: Any) -> Any:
 
     _, (options,) = fs.__reduce__()
     host = options["endpoint_override"]
+    # Other stores than Amazon's may not know the newer checksums.
+    plain = {"request_checksum_calculation": "when_required"}
     style = "virtual" if options["force_virtual_addressing"] else "path"
     return boto3.Session().client(
         "s3",
@@ -142,5 +181,6 @@ def _client(fs: Any) -> Any:
             read_timeout=10,
             retries={"total_max_attempts": 1},
             s3={"addressing_style": style},
+            **{name: value for name, value in plain.items() if name in Config.OPTION_DEFAULTS},
         ),
     )

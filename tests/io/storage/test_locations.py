@@ -11,6 +11,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,7 @@ import pytest
 import kafeat
 from kafeat.errors import DataError, SystemRefusedError, UsageError, without_secrets
 from kafeat.io.options import OutputOptions
+from kafeat.io.storage import atomic as atomic_files
 from kafeat.io.storage import object_store as remote
 from kafeat.io.storage import upload
 from kafeat.io.storage.atomic import atomic, check_place, require_space, write_bytes
@@ -267,28 +270,61 @@ def test_a_missing_bucket_is_told_before_the_work(store, folder):
         check_place(parse_location(store.uri("d/")), True)
 
 
-def test_credentials_that_are_denied(folder):
+@contextmanager
+def answering(status: int, body: bytes = b"") -> Iterator[tuple[Store, list[str]]]:
+    """A store that always answers this, and what it was asked."""
+    asked: list[str] = []
+
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            self.send_response(403)
-            self.send_header("Content-Length", "0")
+            asked.append(self.command)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
             self.end_headers()
+            self.wfile.write(body if self.command == "GET" else b"")
 
         do_HEAD = do_GET  # noqa: N815
 
         def log_message(self, *_):
             return
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as denying:
-        thread = threading.Thread(target=denying.serve_forever, daemon=True)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
-        place = Store(denying.server_address[1]).uri("a.csv", user="AKIA:hush@")
+        yield Store(server.server_address[1]), asked
+        server.shutdown()
+        thread.join()
+
+
+def test_credentials_that_are_denied(folder):
+    with answering(403) as (denying, _asked):
         told = r"/a.csv: access denied \(.*look at the credentials"
         with pytest.raises(SystemRefusedError, match=told) as caught:
-            kafeat.fit(folder / "fit.yaml", place)
+            kafeat.fit(folder / "fit.yaml", denying.uri("a.csv", user="AKIA:hush@"))
         assert "hush" not in str(caught.value)
-        denying.shutdown()
-        thread.join()
+
+
+def test_a_store_that_is_busy_is_asked_again_and_quoted(monkeypatch):
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "2")
+    said = b"<Error><Code>ServiceUnavailable</Code><Message>back at four</Message></Error>"
+    with answering(503, said) as (busy, asked):
+        place = parse_location(busy.uri("in/a.csv", user="a:b@"))
+        for ask, says in [
+            (place.kind, r"HTTP status 503 to HeadObject, 2 times \(AWS_MAX_ATTEMPTS\); try again later"),
+            (
+                lambda: list(place.parent.listed()),
+                "SERVICE_UNAVAILABLE during ListObjectsV2 operation: back at four",
+            ),
+        ]:
+            asked.clear()
+            with pytest.raises(SystemRefusedError, match=f"the store answered: {says}") as caught:
+                ask()
+            assert (len(asked), caught.value.retry) == (2, True)
+        monkeypatch.setenv("AWS_MAX_ATTEMPTS", "none")
+        with pytest.raises(
+            UsageError, match="AWS_MAX_ATTEMPTS: expected a whole number from 1 to 999, got 'none'"
+        ):
+            place.kind()
 
 
 @pytest.mark.parametrize("silent", [False, True])
@@ -310,7 +346,17 @@ def test_an_endpoint_that_is_not_there(folder, tmp_path, monkeypatch, silent):
             assert time.monotonic() - began < 15
 
 
-def test_no_clobber(store, folder, monkeypatch):
+@pytest.mark.parametrize("boto3", [True, False])
+def test_no_clobber(store, folder, monkeypatch, boto3):
+    if boto3:  # the store itself refuses, however late the other one comes
+        monkeypatch.setattr(atomic_files, "_check_object", lambda *_: None)
+    else:
+        monkeypatch.setitem(sys.modules, "boto3.exceptions", None)
+    transform_file(
+        folder / "m.joblib", folder / "in.npy", store.uri("new.csv"), writing=OutputOptions(overwrite=False)
+    )
+    transform_file(folder / "m.joblib", folder / "in.npy", store.uri("any.csv"))
+    assert store.get("new.csv") == store.get("any.csv") != b""
     store.put("f.csv", b"previous")
     place, keep = store.uri("f.csv"), OutputOptions(overwrite=False)
     with pytest.raises(UsageError, match=f"s3://{BUCKET}/f.csv: expected no file of that name, got one"):

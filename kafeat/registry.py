@@ -124,7 +124,7 @@ def _build_inner(recipe: object) -> Step:
     """Return a step inside another one."""
     step = build_step(recipe)
     if isinstance(step, Predictor):
-        raise _refusal((), recipe, "a scaler or a sampler, as a predictor is the last step of all", step.kind)
+        raise _refusal((), recipe, "a scaler or a sampler, since predictors come last", step.kind)
     return step
 
 
@@ -172,7 +172,7 @@ def _is_search(name: str, value: object) -> bool:
 def _search(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Return a search as builtins, or raise an error."""
     if name in _READ_BY:
-        raise _refusal((name,), wanted, "a value, as it says what is read", "a search")
+        raise _refusal((name,), wanted, "a value: it decides what is read", "a search")
     if list(wanted) == ["validate"] and isinstance(wanted["validate"], list | tuple) and wanted["validate"]:
         return {"validate": [float(v) if isinstance(v, float) else v for v in wanted["validate"]]}
     if name == "n_components" and list(wanted) == ["target_error"]:

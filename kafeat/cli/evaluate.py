@@ -199,7 +199,7 @@ def evaluate(
         refuse_low_scores(records, min_score, min_coverage, values["interval"])
         return
     if min_coverage is not None:
-        raise UsageError("--min-coverage: expected --all-rows with it, as it is about finished models")
+        raise UsageError("--min-coverage: expected --all-rows with it, because it is about finished models")
     source = _named(data, experiment, values["model"], values["config"])
     _refuse_idle(values["label"], values["learner"], min_score)
     report = _evaluate(data, experiment, values)
@@ -280,13 +280,13 @@ def _expecting(experiment: str, table: str) -> Iterator[None]:
 def _refuse_idle(labels: tuple[str, ...], learner: str, min_score: float | None) -> None:
     """Refuse options that would have no effect."""
     if min_score is not None and not labels:
-        raise UsageError("--min-score: expected --label, as without one there is no score")
+        raise UsageError("--min-score: expected --label, because there is no score without one")
     context = click.get_current_context()
     for name in ("learner", "task", "tau", "penalty", "scoring", "interval"):
         if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
             continue
         if not labels:
-            raise UsageError(f"--{name}: expected --label, as without one nothing is learned")
+            raise UsageError(f"--{name}: expected --label, because nothing is learned without one")
         if name == "tau" and learner != "dual_l1":
             raise UsageError(f"--tau: expected --learner dual_l1 with it, got {learner}")
 

@@ -60,7 +60,7 @@ class ColumnNames(click.types.StringParamType):
 def finite(context: click.Context, option: click.Parameter, number: float | None) -> float | None:
     """Refuse infinity and NaN. Click accepts NaN within any bounds."""
     if number is not None and not math.isfinite(number):
-        raise click.BadParameter(f"{number} is no finite number.", context, option)
+        raise click.BadParameter(f"{number} is not a finite number.", context, option)
     return number
 
 

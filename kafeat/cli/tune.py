@@ -100,7 +100,7 @@ def _may_replace(
     place = located(config)
     if resume and journal_of(place) is None:
         raise UsageError(
-            f"--resume: expected an output on this machine, beside which the journal is, got {place}"
+            f"--resume: expected an output on this machine, next to which the journal is, got {place}"
         )
     replace = overwrite or (resume and _chosen_before(place))
     if config != "-":

@@ -90,7 +90,7 @@ class Sample:
     def needed_label(self) -> Array:
         """The label of a step that needs one."""
         if self.label is None:
-            raise TypeError("a config without a label has to be refused before the fit")
+            raise TypeError("a config without a label has to be refused before fitting")
         return self.label
 
     @property

@@ -270,7 +270,7 @@ class InputOptions:
         units = tuple(filter(None, map(str.strip, self.unit)))
         if any(not unit.strip("+-−.,0123456789") for unit in units):
             raise UsageError(
-                f"--unit: expected what stands beside numbers, got {' '.join(units)}, a part of them"
+                f"--unit: expected what stands next to numbers, got {' '.join(units)}, a part of them"
             )
         nulls = words if self.null_values else None
         asked = Asked(nulls, self.decimal, tuple(self.date_format), thousands, units)

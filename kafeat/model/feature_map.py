@@ -132,7 +132,7 @@ class FeatureMap(SavedMap):
             older = self.feature_mean is None
             got = "one that does not: fit it again" if older else "one whose features do not vary, or hardly"
             raise UsageError(
-                f"unit variance: expected a map that knows how its features vary in the rows of the fit, got {got}"
+                f"unit variance: expected a map that knows how its features vary in the training rows, got {got}"
             )
         return scale
 

@@ -65,7 +65,7 @@ class Graph:
     def _check_size(self, size: int) -> None:
         if self._bytes + size > MOST_BYTES:
             raise UsageError(
-                f"constants: expected at most {MOST_BYTES:,} bytes, as an ONNX file holds less than 2 GiB, got "
+                f"constants: expected at most {MOST_BYTES:,} bytes, because an ONNX file holds less than 2 GiB, got "
                 f"{self._bytes + size:,}: fewer components or landmarks give fewer"
             )
 

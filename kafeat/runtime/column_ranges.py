@@ -132,7 +132,7 @@ class ColumnRanges:
             raise ValueError("seen: expected low and high")
         low, high = (doubles(plain[name], f"seen.{name}", width) for name in ("low", "high"))
         if (np.isnan(low) != np.isnan(high)).any() or (low > high).any():
-            raise ValueError("seen: expected no low above its high")
+            raise ValueError("seen: expected every low at or below its high")
         return cls(low, high)
 
 

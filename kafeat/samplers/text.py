@@ -87,7 +87,7 @@ class Text(Step):
         starts = _starts(self.columns, sample.names)
         if isinstance(sample.X, TextRows) and len(starts) != len(sample.X.starts):
             raise DataError(
-                "text: expected to name every column of text that it sees, got others beside: name all in one step, "
+                "text: expected to name every column of text that it sees, got others as well: name all in one step, "
                 "or give each a map of a union"
             )
         known: dict[str, Array] = {"columns": starts}

@@ -93,7 +93,7 @@ class Target(ColumnCoder, Grouped):
         if values * self.n_folds * outputs > _MOST_NUMBERS:
             raise DataError(
                 f"target: expected at most {_MOST_NUMBERS:,} sums, got {values:,} values in {self.n_folds} folds for "
-                f"{outputs} outputs: leave columns out, or take fewer n_folds"
+                f"{outputs} outputs: leave columns out, or use fewer n_folds"
             )
         return [TargetSums(int(size), self.n_folds, outputs) for size in sizes]
 

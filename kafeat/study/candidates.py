@@ -166,7 +166,7 @@ class ComparedMap:
         named = [name for name in reserved if name in self.config.columns.include and self.fitted is None]
         if named:
             raise DataError(
-                f"{self.name}: label {quoted(named[0])}: expected a column that is no feature of the map, got one"
+                f"{self.name}: label {quoted(named[0])}: expected a column that is not a feature of the map, got one"
             )
 
     def refuse_without_exact(self) -> None:

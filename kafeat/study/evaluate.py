@@ -157,7 +157,7 @@ def _check_splits(asked: EvaluationRequest, candidates: Sequence[ComparedMap]) -
             f"--splits: expected no --split with it, got {quoted(asked.split)}, which splits the rows"
         )
     if (candidates[0].config.split_by or "").startswith("time:"):
-        raise UsageError("--splits: expected no times to split by, as the latest rows are always the same")
+        raise UsageError("--splits: expected no times to split by, since the latest rows do not vary")
     fitted = next((one.name for one in candidates if one.fitted is not None), None)
     if fitted is not None:
         raise UsageError(

@@ -65,7 +65,7 @@ class ModelScoring:
         if text != (task.classes.dtype.kind == "O") and not set(own) <= set(known):
             wanted, found = ("text", "numbers") if text else ("numbers", "text")
             raise DataError(
-                f"label: expected {wanted}, as the classes of the model are, got {found}: "
+                f"label: expected {wanted}, like the classes of the model, got {found}: "
                 "give the column that the model was fitted with"
             )
         classes = sorted({*known, *own}, key=Decimal if model.type in ("integer", "number") else None)
@@ -329,7 +329,7 @@ def _scored(fm: FeatureMap, name: str, data: RereadableData, request: Evaluation
 def _predictor_of(fm: FeatureMap, name: str) -> FittedPredictor:
     if fm.predictor is None:
         raise UsageError(
-            f"{name}: expected a model that ends in a predictor, such as ridge, got a map of features alone"
+            f"{name}: expected a model that ends in a predictor, such as ridge, got a map without a predictor"
         )
     return fm.predictor
 
@@ -348,7 +348,7 @@ def _labels_to_score(
 ) -> tuple[Array, PredictionTask]:
     """Return the labels of all rows, and their task."""
     if not request.labels:
-        raise UsageError("--all-rows: expected --label, as the model was fitted on labels without a name")
+        raise UsageError("--all-rows: expected --label, since the model's labels have no name")
     labels = data.rows_known(request.labels).labels
     if labels is None or not len(labels):
         raise DataError(f"{data.name}: expected rows to score, got none")

@@ -107,7 +107,7 @@ for name, make, said in [
     ("a zero byte", text("1,2\0,3"),
      "byte 307: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (--encoding utf-16-le reads it)"),
     ("a spreadsheet", raw(b"PK\x03\x04" + bytes(100)),
-     "expected CSV, but this looks like a zip archive, as files of spreadsheets are: save the sheet as CSV"),
+     "expected CSV, but this looks like a zip archive, such as a spreadsheet: save the sheet as CSV"),
     ("Parquet", lambda f: raw(Path(parquet()(f)).read_bytes(), "in.csv")(f),
      "expected CSV, but this looks like Parquet: --input-format parquet"),
     ("NPY", lambda f: raw(Path(npy(matrix())(f)).read_bytes(), "in.csv")(f),
@@ -258,7 +258,7 @@ for name, make, said in [
 bad("libsvm: a zero byte", libsvm("1 1:\0"), 3,
     says="expected UTF-8 text, got a NUL byte")
 bad("libsvm: keep the features", libsvm(), 2, "--keep", "all",
-    says="in.svm: --keep: expected columns beside the sparse features, got features")
+    says="in.svm: --keep: expected columns besides the sparse features, got features")
 # --- SciPy's sparse matrices
 for name, make, said in [
     ("CSC", sparse_npz(format=b"csc"), "expected a CSR matrix, got b'csc'; save it .tocsr()"),
@@ -319,7 +319,7 @@ bad("output: Parquet on stdout", text(), 2, "--output-format", "parquet", out="-
 bad("max-drift: 2", text(), 2, "--max-drift", "2",
     says="Invalid value for '--max-drift': 2.0 is not in the range 0.0<=x<=1.0.")
 bad("max-drift: too much", text("99,99,99"), 6, "--max-drift", "0.05",
-    says="in.csv: expected at most 5.00% of a column outside of the range of the fit (--max-drift), got 'c' 7.69%, 'b' 7.69%, 'a' 7.69%")
+    says="in.csv: expected at most 5.00% of a column outside the range of the training rows (--max-drift), got 'c' 7.69%, 'b' 7.69%, 'a' 7.69%")
 bad("max-bad-rows without a rule", text(), 2, "--max-bad-rows", "1%",
     says="--max-bad-rows: expected --on-bad-rows drop or null with it, got error")
 # fmt: on

@@ -104,5 +104,5 @@ def test_rows_that_have_drifted_get_no_predictions(run, model, tmp_path):
     out = tmp_path / "p.parquet"
     words = ["predict", "--model", model, tmp_path / "in.parquet", out, "--drift-test", "0.001"]
     done = run(*words, code=6)
-    assert "expected features with the mean of the fit, at a p-value of at least 0.001" in done.stderr
+    assert "features with the mean of the training rows, at a p-value of at least 0.001" in done.stderr
     assert not out.exists()

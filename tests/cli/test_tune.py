@@ -268,7 +268,7 @@ def test_the_columns_are_recommended_within_the_bounds_and_the_page_is_written(t
 
 
 def test_an_interrupt_during_the_test_score_writes_the_config(table):
-    words = ["tune", "x.csv", "best.yaml", "--label", "y", "--split", "split", *map(str, QUICK), "--trials", "1"]
+    words = ["tune", "x.csv", "best.yaml", "--label=y", "--split=split", *map(str, QUICK), "--trials=1"]
     code = (
         "import os, signal, sys\nfrom kafeat.cli import main\nfrom kafeat.study.tune import tune\n"
         "def score(*_):\n    os.kill(os.getpid(), signal.SIGINT)\n    signal.pause()\n"
@@ -327,7 +327,7 @@ def test_the_journal_of_a_killed_search_is_gone_on_with_or_kept(table, run):
     refused = run(*SEARCH, "--overwrite", cwd=table, code=2)
     said = "best.yaml.journal: expected no trials of an earlier search, got 3; go on with them (--resume, in Python "
     assert said in refused.stderr
-    assert "remove the file to start anew" in refused.stderr
+    assert "remove the file to restart" in refused.stderr
     assert (table / "best.yaml.journal").read_bytes() == journal
     run(*SEARCH, "--resume", cwd=table)
     assert sorted(os.listdir(table)) == ["best.yaml", "x.csv"]

@@ -250,7 +250,7 @@ CONFIGS = [
     ([*MAP, {"kind": "ridge", "penalty": -1.0}], "expected a number of at least 0 or 'auto', got -1.0"),
     ([*MAP, {"kind": "ridge", "penalty": {"validate": ["auto"]}}], "only numbers of a penalty can be chosen"),
     ([*MAP, {"kind": "ridge", "task": {"validate": ["auto"]}}], "only numbers of a penalty can be chosen"),
-    ([{"kind": "union", "maps": [{"steps": [{"kind": "ridge"}]}]}], "as a predictor is the last step of all"),
+    ([{"kind": "union", "maps": [{"steps": [{"kind": "ridge"}]}]}], "since predictors come last"),
 ]  # fmt: skip
 
 

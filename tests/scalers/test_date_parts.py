@@ -228,7 +228,7 @@ def test_files_in_chunks_and_a_saved_map_agree(tmp_path: Path) -> None:
 def test_by_position(tmp_path: Path) -> None:
     fm = kafeat.fit(config(parts=["hour"], columns=("c1",)), np.array([[5.0, 7200.0]]))
     np.testing.assert_array_equal(fm.transform(table_of([datetime(2024, 2, 29, 7)])), [[0, 7]])
-    told = "expected one column for every feature, as some are times, got lists"
+    told = "expected one column for every feature, because some are times, got lists"
     with pytest.raises(DataError, match=told):
         fm.transform(pa.table({"n": pa.array([[1.0, 2.0]], pa.list_(pa.float64(), 2))}))
 

@@ -221,7 +221,7 @@ def test_by_position(tmp_path: Path) -> None:
     with open_reader(parse_location(path), None, no_header=True) as source:
         fm = fit_reader(load_config(config(columns=["c1"])), source, None)
     np.testing.assert_array_equal(fm.transform(pa.table({"n": [5.0], "t": ["y"]})), [[5, 0, 1]])
-    with pytest.raises(DataError, match="expected one column for every feature, as some are categories"):
+    with pytest.raises(DataError, match="expected one column for every feature, because some are categories"):
         fm.transform(pa.table({"n": pa.array([[1.0, 2.0]], pa.list_(pa.float64(), 2))}))
     whole = kafeat.fit(config(columns=["c0"]), np.array([[3.0, 1.5], [7.0, 2.5]]))
     np.testing.assert_array_equal(whole.transform(np.array([[7, 9]], dtype=np.uint8)), [[9, 0, 1]])

@@ -258,7 +258,7 @@ def match(table: Table, columns: Columns, not_features: Sequence[str], origin: s
     if not columns.plain:
         some = "times" if columns.times else "categories" if any(columns.n_categories) else "texts"
         raise DataError(
-            f"{table.location}: expected one column for every feature, as some are {some}, got lists"
+            f"{table.location}: expected one column for every feature, because some are {some}, got lists"
         )
     return _as_asked(table, found)
 
@@ -325,7 +325,7 @@ def _as_asked(table: Table, columns: Columns) -> Columns:
         if field.zone and column.times and dialect.timezone == KEEP:
             raise table.refusal(
                 field.name,
-                f"expected times as they are written, as in the fit, got instants with the zone {field.zone}; fit with "
+                f"expected times as written, as when fitting, got instants with the zone {field.zone}; fit with "
                 f"`timezone: {field.zone}`, or that of the place, in date_parts",
             )
         features.append(column if dialect == column.dialect else replace(column, dialect=dialect))

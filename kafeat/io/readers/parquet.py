@@ -57,7 +57,7 @@ class ParquetReader(ArrowReader):
             self._describe()
         if self.rows != self.blocks()[-1]:
             raise DataError(
-                f"{self.location}: expected {self.rows:,} rows in its row groups, as the footer says, got "
+                f"{self.location}: expected {self.rows:,} rows in its row groups, as in the footer, got "
                 f"{self.blocks()[-1]:,}"
             )
 
@@ -196,7 +196,7 @@ class ParquetReader(ArrowReader):
                 if values != group.num_rows:
                     raise DataError(
                         f"{self.location}: column {quoted(leaves[j].path)}: expected {group.num_rows:,} values in row "
-                        f"group {number + 1}, as it has rows, got {values:,}"
+                        f"group {number + 1}, one per row, got {values:,}"
                     )
         return rows
 

@@ -117,7 +117,7 @@ class SparseChunk(Chunk):
 def refuse_to_copy(location: str, names: list[str]) -> None:
     """Refuse sparse features as a passthrough column."""
     if FEATURES in names:
-        raise UsageError(f"{location}: --keep: expected columns beside the sparse features, got {FEATURES}")
+        raise UsageError(f"{location}: --keep: expected columns besides the sparse features, got {FEATURES}")
 
 
 _MOST = 2**31 - 1

@@ -323,7 +323,7 @@ def refuse_binary(location: str, head: bytes, expected: str) -> None:
         )
     if head.startswith(b"PK\x03\x04"):
         raise DataError(
-            f"{location}: expected {expected}, but this looks like a zip archive, as files of spreadsheets are: save "
+            f"{location}: expected {expected}, but this looks like a zip archive, such as a spreadsheet: save "
             "the sheet as CSV"
         )
     if b"\0" in head[:LOOK]:

@@ -142,7 +142,7 @@ def comparable_labels(
     other = np.flatnonzero(labels != 0)
     if len(other):
         raise GateError(
-            f"{location}: {spell_row(at + int(other[0]))}: expected the label 0, as no column of the input is "
+            f"{location}: {spell_row(at + int(other[0]))}: expected the label 0, because no column of the input is "
             f"named, got {labels[other[0]]:g}; name the column that `transform --keep` copied with --label"
         )
     return None, got

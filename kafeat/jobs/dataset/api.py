@@ -309,7 +309,7 @@ def predict(src: Path, dst: Path, *, model: FeatureMap | Path, **options: Any) -
     """
     refused = sorted({"features", "unit_variance"} & set(options))
     if refused:
-        raise UsageError(f"predict: expected no {refused[0]}, got one: only kafeat.transform takes it")
+        raise UsageError(f"predict: expected no {refused[0]}, got one: only kafeat.transform accepts it")
     fm = model if isinstance(model, FeatureMap) else load_from(place_of("model", model))
     fm.needed_predictor()
     # A model file is used by its path: workers read it, and the statistics contain its name.

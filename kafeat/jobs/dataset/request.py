@@ -47,7 +47,7 @@ class DatasetRequest:
         """Parse the locations and the limit among the options."""
         if asked.metrics is not None and not str(asked.metrics).endswith(".prom"):
             raise UsageError(
-                "--metrics: expected a name that ends in .prom, as the node exporter reads no others, "
+                "--metrics: expected a name that ends in .prom, because the node exporter reads no others, "
                 f"got {asked.metrics}"
             )
         keep = [asked.keep] if isinstance(asked.keep, str) else list(asked.keep)

@@ -140,7 +140,7 @@ def _refuse_merged(values: Iterable[Any], place: str) -> None:
     different = set(values)
     if len(set(map(float, different))) < len(different):
         raise DataError(
-            f"{place}: expected numbers that differ in float64, too, got some that become one: round them, or cast "
+            f"{place}: expected numbers that also differ in float64, got some that become one: round them, or cast "
             "them to float64 first if this does not matter"
         )
 
@@ -201,7 +201,7 @@ def joint_labels(columns: Mapping[str, Array], location: str) -> Array:
     if text is not None:
         raise DataError(
             f"{location}: label {quoted(text)}: expected numbers, as there are {len(columns)} labels, got text; fit a "
-            "map for this label alone"
+            "separate map for this label"
         )
     return np.column_stack([values.astype(np.float64) for values in columns.values()])
 

@@ -141,7 +141,7 @@ class MapOnData:
             for name in reserved:
                 if name in features:
                     raise DataError(
-                        f"{source.location}: label {quoted(name)}: expected a column that is no feature of the map, "
+                        f"{source.location}: label {quoted(name)}: expected a column that is not a feature of the map, "
                         "got one"
                     )
 

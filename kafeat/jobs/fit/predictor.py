@@ -204,7 +204,7 @@ def with_class_weight(config: Config, class_weight: ClassWeight | None) -> Confi
         return config
     if config.predictor is None:
         raise UsageError(
-            "class_weight: expected a config that ends in a predictor, such as ridge, got a map of features alone"
+            "class_weight: expected a config that ends in a predictor, such as ridge, got a map without a predictor"
         )
     plain = config.to_plain()
     plain["steps"][-1]["class_weight"] = class_weight

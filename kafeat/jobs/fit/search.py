@@ -94,7 +94,7 @@ class Subset:
     def labels(self) -> Array:
         """The labels of the rows."""
         if self.sample.label is None:
-            raise TypeError("a search by score without a label has to be refused before the fit")
+            raise TypeError("a search by score without a label has to be refused before fitting")
         return self.sample.label
 
     def features(self, chain: Chain) -> Floats:
@@ -225,7 +225,7 @@ def trying(values: Mapping[str, Any]) -> Iterator[None]:
     try:
         yield
     except InvalidValueError as refused:
-        if refused.column is not None:  # an input that is wrong with any value
+        if refused.column is not None:  # the input is wrong, whatever the values
             raise
         raise InvalidValueError(refused.row, None, f"with {said}: {refused.problem}") from None
     except DataError as error:

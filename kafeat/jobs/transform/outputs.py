@@ -150,7 +150,7 @@ def _predictions(
         return Outputs(fm, "predictions", names, prefix + PREDICTION, dtype, levels=levels)
     if only_numbers and levels:
         raise UsageError(
-            "--interval: expected a format with columns of names for the sets of classes, got one of numbers alone: "
+            "--interval: expected a format with columns of names for the sets of classes, got one with numbers only: "
             "write Parquet, Arrow, CSV or JSON lines"
         )
     held = [] if intervals is None else [

@@ -85,7 +85,7 @@ def refuse_table_name(model: Location) -> None:
     ending = suffix_of(model)
     if ending:
         raise UsageError(
-            f"{model}: expected the name of a model, as map.joblib, got that of a table ({ending})"
+            f"{model}: expected the name of a model, such as map.joblib, got that of a table ({ending})"
         )
 
 

@@ -114,7 +114,7 @@ class TransformResult:
         least, test = self._rules.drift_test, self.drift_test
         if least is not None and test is not None and test.p_value < least:
             raise GateError(
-                f"{place}: expected features with the mean of the fit, at a p-value of at least {least:g} "
+                f"{place}: expected features with the mean of the training rows, at a p-value of at least {least:g} "
                 f"(--drift-test), got p = {test.p_value:.2g}: the means are {test.distance:.3g} apart, where "
                 f"{test.usual:.3g} is usual{self._drifting()}"
             )
@@ -171,7 +171,7 @@ class TransformResult:
             worst = ", ".join(f"{quoted(name)} {share:.2%}" for share, name in beyond[:3])
             more = f" and {len(beyond) - 3} more" if len(beyond) > 3 else ""
             raise GateError(
-                f"{place}: expected at most {most:.2%} of a column outside of the range of the fit "
+                f"{place}: expected at most {most:.2%} of a column outside the range of the training rows "
                 f"(--max-drift), got {worst}{more}"
             )
 

@@ -256,7 +256,7 @@ def verify_file(asked: VerifyOptions) -> VerifyResult:
         source_reader.check_unchanged()
         output_reader.check_unchanged()
     if output.rows != expected:
-        raise GateError(f"{target}: expected {expected:,} rows, as {source} tells, got {output.rows:,}")
+        raise GateError(f"{target}: expected {expected:,} rows, as in {source}, got {output.rows:,}")
     return VerifyResult(output.rows, compared, largest, hashes)
 
 

@@ -221,7 +221,7 @@ def spectral_kernel(name: str) -> SpectralKernel:
     """Return the additive kernel of that name, which must have a spectrum."""
     kernel = ADDITIVE[name]
     if not isinstance(kernel, SpectralKernel):
-        raise TypeError(f"the spectrum of {name} is no function")
+        raise TypeError(f"the spectrum of {name} is not a function")
     return kernel
 
 

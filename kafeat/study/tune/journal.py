@@ -56,7 +56,7 @@ class TrialJournal:
         if lines and not resume:
             raise UsageError(
                 f"{self._path}: expected no trials of an earlier search, got {len(lines):,}; go on with them "
-                "(--resume, in Python resume=True), or remove the file to start anew"
+                "(--resume, in Python resume=True), or remove the file to restart"
             )
         same = content.startswith(head)
         if lines and not same:

@@ -434,7 +434,7 @@ def check_predictor(config: Config, goal: PredictionTask, place: str) -> None:
     if step is not None and step.classes_only and step.task == "auto" and goal.classes is None:
         raise DataError(
             f"{place}: {step.kind}: expected a label of classes, got numbers: ridge predicts numbers, and "
-            "--task classification takes whole numbers for classes"
+            "--task classification treats whole numbers as classes"
         )
 
 

@@ -25,7 +25,7 @@ def read(path, **asked):
 MIXED = [f"{size} {'g' if i % 4 == 3 else 'mg'}" for i, size in enumerate(SIZES)]
 BEHIND = [f"{size}{'-' if i % 3 == 0 else ''}" for i, size in enumerate(SIZES)]
 ONE, MINUS = "expected one unit, got .*: write all in one", "got '.*-'; write the minus before the number"
-PART = "--unit: expected what stands beside numbers, got -, a part of them"
+PART = "--unit: expected what stands next to numbers, got -, a part of them"
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,8 @@ def test_drift_that_was_not_judged_is_judged(go):
     refused = go(max_drift=0.01)
     assert [failure.exit_code for failure in refused.failed] == [6]
     assert refused.failed[0].error == (
-        "in/c.parquet: expected at most 1.00% of a column outside of the range of the fit (--max-drift), got 'a' 2.00%"
+        "in/c.parquet: expected at most 1.00% of a column outside the range of the training rows "
+        "(--max-drift), got 'a' 2.00%"
     )
     assert not Path("out/c.parquet").exists()
 

@@ -134,7 +134,7 @@ def test_a_table_is_not_replaced_by_a_model(run, tmp_path, name):
     (tmp_path / "c.yaml").write_text(CONFIG)
     (tmp_path / "x.csv").write_text("a,label\n1,2\n")
     done = run("fit --config c.yaml x.csv", name, cwd=tmp_path, code=2)
-    assert f"{name}: expected the name of a model, as map.joblib, got that of a table" in done.stderr
+    assert f"{name}: expected the name of a model, such as map.joblib, got that of a table" in done.stderr
 
 
 def test_codes_that_lose_their_zeros_as_numbers_are_told_once(said, tmp_path):

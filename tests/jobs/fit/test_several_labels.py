@@ -56,7 +56,7 @@ def test_a_list_with_an_entry_for_every_row_holds_the_labels():
 @pytest.mark.parametrize(
     ("label", "error", "message"),
     [
-        (["y 1", "t"], DataError, "label 't': expected numbers, as there are 2 labels, got text; fit a map"),
+        (["y 1", "t"], DataError, "label 't': expected numbers, as there are 2 labels, got text; fit a separate map"),
         (["y 1", "y2", "y 1"], UsageError, "label: expected each column once, got 'y 1' twice"),
         (["y 1", "y3"], DataError, "--label: expected the column 'y3', got a, b, c, y 1, y2, n, t"),
     ],

@@ -62,9 +62,9 @@ def test_a_shifted_table_is_found_and_nothing_is_written(fm, tmp_path):
     (tmp_path / "o.npy").write_bytes(b"previous")
     shifted = OTHERS + SHIFT  # well inside of the ranges
     told = (
-        r"in.npy: expected features with the mean of the fit, at a p-value of at least 0.001 \(--drift-test\), "
-        r"got p = .*e-.*: the means are .* apart, where .* is usual; the columns that differ most: 'c0' \(0.[34]\d* "
-        r"standard deviations: mean 0.\d*, in the fit "
+        r"in.npy: expected features with the mean of the training rows, at a p-value of at least 0.001 "
+        r"\(--drift-test\), got p = .*e-.*: the means are .* apart, where .* is usual; the columns that differ "
+        r"most: 'c0' \(0.[34]\d* standard deviations: mean 0.\d*, in the fit "
     )
     with pytest.raises(GateError, match=told) as caught:
         go(fm, shifted, tmp_path, drift_test=0.001, max_drift=0.1)

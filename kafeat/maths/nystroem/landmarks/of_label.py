@@ -72,7 +72,7 @@ def _targets(label: Array) -> tuple[Floats, bool]:
     """Return ±1 for each class (n, c), with one column for two classes, or a standardized numeric target (n, 1)."""
     if label.ndim > 1:
         raise DataError(
-            f"label: expected one label a row, got {label.shape[1]}; landmarks: residual takes several"
+            f"label: expected one label a row, got {label.shape[1]}; landmarks: residual accepts several"
         )
     if count_classes(label) is None:
         if not np.isfinite(label).all():
@@ -127,7 +127,7 @@ def residual(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     exceeds 2²⁵ numbers, a random subset of the rows is used.
     """
     if view.label is None:
-        raise TypeError("residual: a config without a label has to be refused before the fit")
+        raise TypeError("residual: a config without a label has to be refused before fitting")
     every = np.arange(len(view.X))
     first = np.sort(rng.choice(len(every), size=max(1, m // 2), replace=False))
     rows = view.rows(len(first), rng)

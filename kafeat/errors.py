@@ -114,9 +114,9 @@ class GateError(KafeatError):
 
 
 class PartsError(KafeatError):
-    """Some parts of a data set failed; the message has a line for each, and the exit code is the largest.
+    """Some parts of a data set failed. The message has a line for each, and the exit code is the largest.
 
-    Each of `failed` has a name, an error, an exit code, and `retry`. `stopped` tells why others were not tried.
+    Each entry of `failed` has a name, an error, an exit code, and `retry`. `stopped` is why others were not tried.
     """
 
     def __init__(self, place: str, done: int, failed: Sequence[Any], stopped: str | None = None) -> None:

@@ -158,7 +158,7 @@ class LazyGroup(click.Group):
             return super().resolve_command(ctx, args)
         from kafeat.contract.describe import nearest
 
-        # click 8.1 takes a path for an option, shows the help and succeeds
+        # for a path, click 8.1 shows the help and succeeds
         raise click.UsageError(f"No such command {args[0]!r}{nearest(args[0], COMMANDS) or '.'}", ctx)
 
 

@@ -43,7 +43,7 @@ def function(name: str, *arguments: type[Any], result: type[Any] | None = None) 
 
 
 def address(array: Array) -> int:
-    """Return the place of the first number; the caller keeps the array while it is in use."""
+    """Return the address of the first number. The caller keeps the array while it is in use."""
     return array.__array_interface__["data"][0]
 
 
@@ -61,7 +61,7 @@ def aligned(count: int, dtype: np.dtype[Any]) -> Array:
 
 
 def describe() -> str:
-    """Say which core computes, and why if it is NumPy alone."""
+    """Return which core computes, and the reason if it is only NumPy."""
     if _library() is not None:
         return "compiled"
     if _switched_off():

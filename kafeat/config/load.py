@@ -76,7 +76,7 @@ def _ours(ctx: Mapping[str, Any], spot: DeclaredValue, node: Node | None) -> Mis
 
 
 class DeclaredValue(NamedTuple):
-    """A path of keys and indices, what is declared for it, and its value, or None if there is no value."""
+    """A path of keys and indices, its declaration, and its value, or None without a value."""
 
     path: Path
     declarations: tuple[Declaration, ...]
@@ -98,7 +98,7 @@ def follow(loc: Sequence[str | int], root: type[BaseModel], plain: Any) -> Decla
     spot, at_union = DeclaredValue((), (Declaration(root),), plain), False
     for part in loc:
         if at_union:
-            # `part` is the name of a union member, not a key; the parts after it select the members
+            # `part` is the name of a union member, not a key, and selects the member for the parts after it
             at_union = False
             continue
         members = _members(spot.declarations)

@@ -51,7 +51,7 @@ def feature_places(requested: Iterable[str], names: Sequence[str | None]) -> Ite
 
 @lru_cache(8)
 def _places_by_name(names: tuple[str | None, ...]) -> tuple[dict[str, int], dict[str, list[int]]]:
-    """Return the positions of columns and of lists: once for the maps of a search, as words have thousands of names."""
+    """Return the positions of columns and of lists. Maps of a search share them: texts have thousands of names."""
     places = {name: j for j, name in enumerate(names) if name is not None}
     lists: dict[str, list[int]] = {}
     for name, j in places.items():

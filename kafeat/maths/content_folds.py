@@ -77,7 +77,7 @@ def group_hashes(groups: Array, seed: int) -> Hashes:
 
 
 def folds_of(hashes: Hashes, n_folds: int) -> npt.NDArray[np.intp]:
-    """Return the fold (n,) of each hash, from 0, by its high 32 bits as a share of all folds."""
+    """Return the fold (n,) of each hash, from 0: its high 32 bits, scaled to the number of folds."""
     return ((hashes >> np.uint64(32)) * np.uint64(n_folds) >> np.uint64(32)).astype(np.intp)
 
 

@@ -60,7 +60,7 @@ def _dask(engine: Engine) -> Iterator[Pool]:
     sent, lost = dict[Any, Any](), SimpleQueue[tuple[Any, str]]()
 
     def hear(event: tuple[float, Any]) -> None:
-        # Dask hands the work of a lost worker to others, and tells nobody who waits for it.
+        # Dask gives the work of a lost worker to others, without notifying anyone who waits for it.
         told = event[1] if isinstance(event[1], dict) and event[1].get("action") == "remove-worker" else {}
         for key in told.get("processing-tasks", ()):
             if key in sent:

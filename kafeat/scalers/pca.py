@@ -13,7 +13,7 @@ from kafeat.contract.traits import Traits
 from kafeat.errors import DataError
 from kafeat.types import Floats, Shapes, State
 
-# A singular value that is only rounding was 0.01 to 0.4 √n ε of the largest one (300 to 100,000 rows).
+# With 300 to 100,000 rows, singular values due to rounding were at most 0.4 √n ε of the largest.
 _STEPS = 4.0
 
 

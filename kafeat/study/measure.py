@@ -172,9 +172,9 @@ class Evaluator:
         drawn: bool,
         listener: Listener,
     ) -> tuple[Record, ModelFigures | None]:
-        """Train and test the learner, and the predictor of the map; what columns are worth only if it is `drawn`.
+        """Train and test the learner, and the predictor of the map. Measure the worth of columns only if it is `drawn`.
 
-        Return what a record says of this, and the data of the figures of the predictor.
+        Return the entries of a record about this, and the data of the predictor's figures.
         """
         check_labels(self._rows, machines.truth, self._request.labels[0])
         compared = machines.compare(subject)

@@ -72,7 +72,7 @@ def _means(of: Sequence[Mapping[str, Entries]], overlap: float) -> dict[str, Ent
 
 
 def _parts(records: Sequence[Sequence[Mapping[str, Any]]]) -> list[Entries]:
-    """Return the parts of a union with the mean of the score without each, and its standard error."""
+    """Return the mean of the score without each part of a union, and its standard error."""
     return [
         {**parts[0], "score_without": estimate([part["score_without"] for part in parts], 0.0)}
         for parts in zip(*records, strict=True)
@@ -176,7 +176,7 @@ def spread_of(summary: Summary, figure: Estimate) -> float | None:
 
 
 def spelled_score(summary: Summary, which: str) -> str:
-    """Return a score with its ± value, which over one split is the standard error, including that of the rows."""
+    """Return a score with its ± value. Over one split, this is the standard error from seeds and rows."""
     mean = stated_mean(summary, which)
     if mean is None:
         return "undefined"

@@ -91,7 +91,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
         amounts = sum(counts[word.text] for word in words if word.units and word.of_amount)
         if 2 * max([*shares.values(), amounts]) <= sum(counts[text] for text in texts):
             return None
-    # Other units that are asked for are of other columns.
+    # The other units in the options belong to other columns.
     own = [units for units in shares if units and {*units} <= {*asked.units}]
     unit = () if own else shares.most_common(1)[0][0]
     same = [unit, *own, *(one for one in sorted(shares) if _is_plural(one, unit) or _is_plural(unit, one))]

@@ -301,9 +301,9 @@ def _read_as(table: Table, columns: Columns, fields: Sequence[Field]) -> Columns
 
 
 def _as_asked(table: Table, columns: Columns) -> Columns:
-    """Return the columns with the user's options about this table in place of what the map records."""
+    """Return the columns with the user's options about this table in place of the map's records."""
     if not columns.times and replace(table.asked, dates=()) == NOTHING_ASKED:
-        return columns  # most rows in memory, of which there may be few
+        return columns  # most rows in memory, which may be only a few
     features = []
     for column, field in zip(
         columns.features, fields_of(table, (c.name for c in columns.features)), strict=True

@@ -91,7 +91,7 @@ def cut(pieces: Iterable[bytes], height: int) -> Iterator[tuple[bytes, int]]:
 
 def parsed(lines: bytes) -> Entries:
     """Parse tidied lines."""
-    with suppress(ValueError):  # Arrow's, too
+    with suppress(ValueError):  # also those of Arrow
         return _plain(lines)
     rows = lines.decode("utf-8", errors="replace").split("\n")[:-1]
     problems = ((row, _problem(line)) for row, line in enumerate(rows))
@@ -102,7 +102,7 @@ def parsed(lines: bytes) -> Entries:
 
 
 def _plain(lines: bytes) -> Entries:
-    """Parse lines of which none breaks the format; ValueError says that one does."""
+    """Parse lines, all of which must be valid. Raise ValueError if one is not."""
     text = np.frombuffer(lines, np.uint8)
     marks = np.flatnonzero(np.frombuffer(lines.translate(_APART), bool))
     before_mark = np.append(-1, marks[:-1])

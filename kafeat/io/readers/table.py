@@ -189,7 +189,7 @@ class KeyedReader(Reader):
     """A reader of Arrow record batches, to which columns with one value may be added."""
 
     _respelled: Mapping[int, Dialect] = MappingProxyType({})
-    """The features whose numbers are spelled as a dialect has them; a copy of such a column is read beside it."""
+    """The features whose numbers must be spelled in a dialect. A copy of such a column is read in addition."""
 
     @abstractmethod
     def _batches(self, indices: list[int], wanted: Wanted, broken: Broken) -> Iterator[pa.RecordBatch | None]:

@@ -26,7 +26,7 @@ from kafeat.io.storage.temporary_files import remove_stale, temporary_file
 class AtomicFile:
     """A local file to write to: `path` exists and is empty. `regular` is false for a pipe or a device.
 
-    `bytes` is the size of the complete file. If they were asked for, `sha256` and `stamp` are its own, too.
+    `bytes` is the size of the complete file, and `sha256` and `stamp` describe it, if they were requested.
     """
 
     path: str

@@ -84,8 +84,8 @@ State = Literal["running", "complete", "incomplete", "interrupted", "refused", "
 class Manifest(_Entry):
     """The state of a run, with its place and start time. `settings` holds all options that affect the bytes.
 
-    `stopped` tells why parts were not tried. `unknown_files` are files that lay in the folder when the run began and
-    that no run had written; the key is `foreign`.
+    `stopped` is the reason why parts were not tried. `unknown_files` were in the folder when the run began, and no run
+    had written them. Their key is `foreign`.
     """
 
     kafeat: str = __version__

@@ -243,7 +243,7 @@ class MapOnData:
     def errors(self, X: InputRows) -> tuple[dict[str, Any], str | None, tuple[Floats, Floats]]:
         """Compare the map with its exact kernel on rows X.
 
-        Return the errors and seconds; what the kernel is, if it needs a word; and the kernel (n, n) with the features.
+        Return the errors and seconds, a note on the kernel if it needs one, and the kernel (n, n) with the features.
         """
         chain = self.map.chain
         self.map.program()  # compute derived arrays before the time is measured

@@ -149,7 +149,7 @@ def _carried(x: Value, terms: ExactTerms) -> list[Value]:
 
 
 def _in_frequency(spectrum: list[Value], taken: Spectrum) -> Value:
-    """Return those of Re P_k and Im P_k, alternating, that are used."""
+    """Return the Re P_k and Im P_k that are used, alternating."""
     places = taken.frequencies + taken.size * taken.imaginary
     return beside(spectrum).columns(places) * taken.amplitudes
 

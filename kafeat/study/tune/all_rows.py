@@ -72,7 +72,7 @@ def _row_seconds(fm: FeatureMap, sampled: SampledFit) -> float:
 
 @dataclass(frozen=True)
 class AllRows:
-    """The rows of all data of a search; maps are fitted on those of its sample."""
+    """The rows of all data of a search. Maps are fitted on those of its sample."""
 
     problem: Problem
 
@@ -122,7 +122,7 @@ class AllRows:
             yield sampled.of_rows(for_map.learned), job, with_share(size.share)
 
     def _sample_for(self, config: Config) -> SampledFit:
-        """Return a fit on the sample, which is read again for steps with folds by a column that is not a feature."""
+        """Return a fit on the sample. The sample is read again if folds are by a column that is not a feature."""
         problem, split_by = self.problem, SplitBy.of(config)
         sampled, groups = problem.table.sampled, problem.table.groups
         coded = config.read.coded.keys()

@@ -1,4 +1,4 @@
-"""Sentences about what is odd in the table or in the result, and the comments of the chosen config."""
+"""Notes on what is unusual in the table or in the result, and the comments of the chosen config."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kafeat.types import Array, Floats
 
 
 def notes(problem: Problem, search: Search, choice: Choice, constant: float) -> Iterator[str]:
-    """Yield the sentences, the most important first; the last one says how to repeat the search.
+    """Yield the notes, most important first. The last one explains how to repeat the search.
 
     `constant` is the score of a constant prediction.
     """
@@ -50,7 +50,7 @@ def notes(problem: Problem, search: Search, choice: Choice, constant: float) -> 
         yield from _not_at_random(table, goal.targets(table.labels))
     for reason in dict.fromkeys(left_out.values()):
         yield f"Left out: {listed([name for name, why in left_out.items() if why == reason])} ({reason})."
-    # Checking whether LightGBM is installed takes seconds, for which there is no time after a signal.
+    # Checking for LightGBM takes seconds, and after a signal there is no time for that.
     if not choice.interrupted and search.space.without_library is not None:
         yield f"No columns of trees were tried: {search.space.without_library}."
     if choice.without_boosting:
@@ -138,7 +138,7 @@ def _groups_rows(name: str, values: Floats, Y: Floats) -> bool:
 
 
 def _common_class(goal: PredictionTask, labels: Array) -> Iterator[str]:
-    """Yield what a constant prediction scores if most rows have one class."""
+    """Yield a note on what a constant prediction scores, if most rows have one class."""
     if goal.classes is None:
         return
     shares = np.bincount(goal.numbers(labels)) / len(labels)

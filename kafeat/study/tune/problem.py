@@ -1,4 +1,4 @@
-"""What is asked of which data: the options of a search, its table, and the task and the score that follow from both."""
+"""The problem of a search: its options, its table, and the task and the score that follow from both."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ LEAST_ROWS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """The data of a search, their sample `table`, and what is asked; `start` holds the settings beside the steps.
+    """The data of a search, their sample `table`, and the options. `start` holds the settings without the steps.
 
-    What follows does not depend on `jobs`, the number of threads.
+    The results do not depend on `jobs`, the number of threads.
     """
 
     asked: TuneOptions
@@ -83,7 +83,7 @@ class Problem:
         return SCORES["balanced_accuracy"] if self.balanced else PROPER[self.task.kind]
 
     def spelled(self, trials: int) -> list[str]:
-        """Return the words of the command that decide what is tried in so many trials."""
+        """Return the command's words that decide which maps so many trials try."""
         last = self.start.predictor
         asked = replace(
             self.asked,

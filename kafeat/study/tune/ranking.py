@@ -70,7 +70,7 @@ class Trials:
         raise DataError(failures[0] if failures else "tune: expected at least one trial, got none")
 
     def leaderboard(self) -> list[Trial]:
-        """Return the trials of the last rung, best first, and those of the rung before that did not go on.
+        """Return the trials of the last rung, best first, then those of the rung before that were not continued.
 
         The best is chosen. It is no worse than raw columns and the default map. Choosing a simpler one that is worse
         within noise cost up to a fifth of the log loss on test rows.

@@ -82,9 +82,9 @@ Run = Callable[[Candidate, Size, float | None], Outcome]
 class Search(Trials):
     """The trials of the rungs, in order.
 
-    `screened` gives the best kernels of the exact machine within some seconds, for tables that are read as by a
-    candidate. A search ends after `most_trials`, or after `seconds` since it `started`, of which `last_fit` are for the
-    fit of the chosen map.
+    `screened` returns the best kernels of the exact machine within some seconds, for tables that are read as for a
+    candidate. A search ends after `most_trials`, or after `seconds` since it `started`. The `last_fit` of them are
+    reserved for fitting the chosen map.
     """
 
     space: SearchSpace

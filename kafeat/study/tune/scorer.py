@@ -76,7 +76,7 @@ class Scorer:
     def _on(
         self, split: SampleSplit, number: int, candidate: Candidate, size: Size
     ) -> tuple[Tested, int, float, int, bool]:
-        """Return what is predicted on one split; width, seconds a row and bytes of the map; true for an idle metric."""
+        """Return predictions on one split; width, seconds per row and bytes of the map; true for an idle metric."""
         chain = self._fitted(split, number, candidate, size)
         model = self._model(split, split.train.features(chain))
         Z, seconds = timed(partial(split.test.features, chain))
@@ -136,7 +136,7 @@ class Scorer:
         return boosted(self._problem.task, known, split.train.labels, held)
 
     def parts(self, candidate: Candidate, size: Size) -> list[dict[str, Any]]:
-        """Return the parts of a union with the score without each, after that with all, or none without a union."""
+        """Return the score with all parts of a union, then without each part, or nothing without a union."""
         tested: dict[tuple[int, str, int], list[Tested]] = {}
         for number, split in enumerate(self._splits(size)):
             with one_blas_thread(linalg=True):
@@ -198,7 +198,7 @@ class Scorer:
         return splits
 
     def _numbers(self, size: Size) -> Iterator[tuple[Array, Array]]:
-        """Yield the rows to learn from and those to test on; splits of one shuffling share no test row."""
+        """Yield the rows to learn from and to test on. Splits of one shuffling share no test row."""
         table = self._problem.table
         for number in range(size.splits):
             shuffling, part = divmod(number, size.parts)

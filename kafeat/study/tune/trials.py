@@ -114,7 +114,7 @@ class Outcome:
 
 
 IDLE = "left out, as its metric changes nothing"
-"""The failure of a trial that has no score of its own."""
+"""The failure of a trial without a score of its own."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def outcome_of(
 def _figures_beside(
     task: PredictionTask, predicted: Floats, probabilities: Floats, labels: Array
 ) -> dict[str, float]:
-    """Return the scores of classes by their names, as far as they are defined."""
+    """Return the scores of classes by their names, if they are defined."""
     figures = {
         score.name: score.figure(task, probabilities if score.needs_probabilities else predicted, labels)
         for score in _BESIDE

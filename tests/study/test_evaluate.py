@@ -245,7 +245,7 @@ def test_projections_tell_their_distortion(rings):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"label": "a"}, DataError, "label 'a': expected a column that is no feature"),
+        ({"label": "a"}, DataError, "label 'a': expected a column that is not a feature"),
         ({"label": "y", "split": "y"}, UsageError, "another column than the label"),
         ({"split": "y"}, DataError, "expected train or test"),
         ({"sweep": ["n_components=2,4"]}, UsageError, "got a model, which is fitted already"),
@@ -269,7 +269,7 @@ def test_nothing_to_evaluate(rings):
 def test_label_and_split_are_no_features_of_a_recipe(rings):
     for name, options in (("y", {"label": "y"}), ("part", {"label": "y", "split": "part"})):
         config = {"columns": {"include": ["a", name]}, "steps": [STEP]}
-        with pytest.raises(DataError, match=f"label '{name}': expected a column that is no feature"):
+        with pytest.raises(DataError, match=f"label '{name}': expected a column that is not a feature"):
             kafeat.evaluate(data=rings[1], config=config, **options)
     # Without a list, neither is taken.
     report = kafeat.evaluate(data=rings[0], config={"steps": [STEP]}, label="y", split="part", **FEW)

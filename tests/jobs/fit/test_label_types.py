@@ -132,7 +132,7 @@ def test_labels_in_memory_do_not_merge():
         assert fm.classes.tolist() == sorted(given)
     tenths = [Decimal("0.1"), Decimal("0.1") + Decimal(10) ** -20]
     for given in ([BIG + 1, BIG, 0.5, 1], [Decimal(BIG), BIG + 1], tenths):
-        with pytest.raises(DataError, match="label: expected numbers that differ in float64, too"):
+        with pytest.raises(DataError, match="label: expected numbers that also differ in float64"):
             kafeat.fit(config("ridge"), FEATURES, label=given * (N // len(given)))
 
 

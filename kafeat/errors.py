@@ -142,7 +142,7 @@ class KafeatWarning(UserWarning):
 
 def ending(error: BaseException) -> tuple[str, int]:
     """Return the state of a run that an error ended, and the exit code of its command."""
-    if isinstance(error, BrokenPipeError):  # the reader has had enough
+    if isinstance(error, BrokenPipeError):  # the reader has closed the pipe
         return "interrupted", 0
     others = 5 if isinstance(error, OSError | MemoryError) else 1 if isinstance(error, Exception) else 130
     code: int = getattr(error, "exit_code", others)

@@ -16,7 +16,7 @@ def closed_form(chain: Chain, X: InputRows) -> dict[str, float]:
     """Return the largest and the mean closed-form error of the first homogeneous map over the ratios of rows X."""
     for index, fitted in enumerate(chain.steps):
         if fitted.step.kind == "homogeneous":
-            step: Any = fitted.step  # the kind says so
+            step: Any = fitted.step  # which the kind guarantees
             _, error, weights = step.error_curve(fitted.state, chain.before(index, X))
             return {
                 "closed_form_error_max": float(np.abs(error).max()),

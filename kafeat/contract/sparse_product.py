@@ -43,7 +43,7 @@ def times_dense(X: SparseRows, matrix: Floats, out: Floats) -> bool:
 
 
 class DenseMatrix:
-    """A matrix (D, d) that rows, sparse ones among them, are multiplied with."""
+    """A matrix (D, d) to multiply rows with, which may be sparse."""
 
     def __init__(self, matrix: Floats, dtype: np.dtype[Any]) -> None:
         self.matrix, self.shape = np.ascontiguousarray(matrix, dtype=dtype), matrix.shape

@@ -297,7 +297,7 @@ class Grouped(Step):
     """A step with folds of its own. A row is in the fold of its group, or of its content if no column has groups."""
 
     if TYPE_CHECKING:
-        group: str | None  # which each kind declares, by `GROUP`
+        group: str | None  # declared by each kind, as `GROUP`
 
     @property
     def group_columns(self) -> tuple[str, ...]:

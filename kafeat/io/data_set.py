@@ -186,8 +186,8 @@ def renamed(parts: Iterable[Part], format: str | None, input_format: str | None)
         name = part.name if keeps else f"{stem(part.name)}.{written.name}"
         if name in out:
             raise UsageError(
-                f"{part.location}: expected parts with different names in the output, got {quoted(name)} for "
-                f"{out[name].location}, too"
+                f"{part.location}: expected parts with different names in the output, got {quoted(name)} also for "
+                f"{out[name].location}"
             )
         out[name] = replace(part, name=name)
     return list(out.values())

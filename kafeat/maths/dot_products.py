@@ -1,9 +1,9 @@
 """Parameters of maps of dot-product kernels (γ, p, c₀ and aₙ), and their polynomial kernel.
 
-Sketches carry the constant and the linear part of a polynomial kernel exactly: (γ x·y + c₀)^p = c₀^p + p c₀^{p−1} γ x·y
-+ …: one output holds the first term and d outputs the second. A sketch is a linear map of the tensor u ⊗ … ⊗ u, u = [√γ
-x, √c₀], so the sketch of the other terms is a sum of products as well. It stays unbiased, and only the rest has a
-variance.
+Sketches carry the constant and the linear part of a polynomial kernel exactly: (γ x·y + c₀)^p = c₀^p +
+p c₀^{p−1} γ x·y + …: one output holds the first term and d outputs the second. A sketch is a linear map of the tensor
+u ⊗ … ⊗ u, u = [√γ x, √c₀], so the sketch of the other terms is a sum of products as well. It stays unbiased, and only
+the rest has a variance.
 
 Source: Kar & Karnick 2012, section 6 (H0/1), for drawn features; here for sketches.
 """

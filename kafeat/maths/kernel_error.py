@@ -71,8 +71,8 @@ def spectral_norm(symmetric: Floats) -> float:
 def distortion(K: Floats, Z: Floats) -> dict[str, float]:
     """Return the maximum and mean of |‖z(x) − z(y)‖²/‖x − y‖² − 1| over all pairs of rows, and a bound ε.
 
-    K (n, n) are the exact dot products. The lemma of Johnson and Lindenstrauss gives the smallest ε with D ≥ 4 ln
-    n/(ε²/2 − ε³/3). A bound of 1 has no meaning.
+    K (n, n) are the exact dot products. The lemma of Johnson and Lindenstrauss gives the smallest ε with
+    D ≥ 4 ln n/(ε²/2 − ε³/3). A bound of 1 has no meaning.
     """
     pairs = np.triu_indices(len(K), 1)
     before, after = (_squared_distances(G)[pairs] for G in (K, Z @ Z.T))

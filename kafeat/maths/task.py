@@ -14,7 +14,7 @@ from kafeat.types import Array, Floats
 Kind = Literal["classification", "regression"]
 TaskKind = Literal["auto", "classification", "regression"]
 
-# More different whole numbers than this are a quantity, and so are numbers of which one has fewer rows than both.
+# More distinct whole numbers than this are a quantity, and so are numbers if one of them is in fewer rows than both.
 _MOST_CLASSES, _COMMON_ROWS, _COMMON_SHARE = 20, 20, 0.03
 
 
@@ -240,7 +240,7 @@ def joined(parts: Sequence[Array]) -> Array:
         int(part.max()) > _MOST_WHOLE or int(part.min()) < -_MOST_WHOLE for part in whole
     ):
         raise DataError(
-            "expected whole numbers of at most 2^53 beside numbers that are not whole, got larger ones: "
+            "expected whole numbers of at most 2^53 with others that are not whole, got larger ones: "
             "cast all to one type"
         )
     if "f" not in of_kind and "i" in of_kind and "u" in of_kind:

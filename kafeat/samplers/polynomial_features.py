@@ -66,7 +66,7 @@ def count_monomials(d: int, q: int) -> int:
 
 
 def factors_of(d: int, q: int) -> tuple[Array, Array]:
-    """Return the first variable of every monomial of degree q, and the one of degree q − 1 that it is multiplied by."""
+    """Return for each monomial of degree q its first variable, and the monomial of degree q − 1 that it multiplies."""
     counts = [count_monomials(d - j, q - 1) for j in range(d)]
     # those without a variable before j are the last ones
     lower = [np.arange(counts[0] - count, counts[0]) for count in counts]

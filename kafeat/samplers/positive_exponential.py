@@ -35,9 +35,9 @@ class PositiveExponential(InTwos):
 
     With w ~ N(0, I), an output is √(1/D) (1 − 4A)^{d/4} exp(A‖w‖² + √(γ(1 − 4A)) w·x − γ‖x‖²/2); A = 0 is the plain
     form. `hyperbolic` uses every w together with −w, which at equal D multiplies the variance by 1 − exp(−γ‖x + y‖²).
-    `tilt: fitted` uses the A < 0 that is best for the median of γ‖x + y‖² in the fit sample. Every A is unbiased, and A
-    < 0 thins the tail of large w. Orthogonal directions spread evenly. The error falls like 1/√D and grows like exp(γ‖x
-    + y‖²/2), so scale rows such that γ‖x‖² is about 1.
+    `tilt: fitted` uses the A < 0 that is best for the median of γ‖x + y‖² in the fit sample. Every A is unbiased, and
+    A < 0 thins the tail of large w. Orthogonal directions spread evenly. The error falls like 1/√D and grows like
+    exp(γ‖x + y‖²/2), so scale rows such that γ‖x‖² is about 1.
 
     Source: Choromanski et al. 2021, lemma 1 and theorem 2; Likhosherstov et al. 2022, theorem 4.1 (A).
     """

@@ -220,7 +220,7 @@ class CsvReader(UntypedReader):
         return DataError(f"{self.location}: after {done} rows: expected CSV, got: {message}")
 
     def _stray_return(self) -> str:
-        """Return a hint if the first 8 MiB end rows by LF, and some by a CR alone, which is probably in a value."""
+        """Return a hint if rows of the first 8 MiB end by LF, but some by a lone CR, probably inside a value."""
         if self._text.read_once:
             return ""
         with self._text.opened() as text:

@@ -136,7 +136,7 @@ def run(
             over_parts = request.over_parts(idle, dashes)
             with begin("parts" if over_parts else "rows") as announce:
                 done = _with_stats(request, over_parts, announce, start)
-        except UsageError:  # the options may be wrong that name the file of the metrics
+        except UsageError:  # the wrong options may include the file of the metrics
             raise
         except BaseException as error:
             failure = error

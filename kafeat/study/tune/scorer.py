@@ -187,7 +187,7 @@ class Scorer:
         return self._cached(size._replace(width=0))
 
     def _split_rows(self, size: Size) -> list[SampleSplit]:
-        """Return for each split the rows to test on, after a share of the rest."""
+        """Return for each split the rows to learn from, a share of the rest, and the rows to test on."""
         table = self._problem.table
         sample = replace(table.sample, jobs=max(1, self._problem.jobs // size.splits))
         splits = list[SampleSplit]()

@@ -107,7 +107,7 @@ class Candidate:
 
     @property
     def of_metric(self) -> tuple[str, ...] | None:
-        """What a metric depends on; None without one."""
+        """The choices that affect a metric, or None without one."""
         return None if self.metric == "none" else (self.metric, self.scaler, str(self.union), self.encoding)
 
     @property
@@ -146,7 +146,7 @@ FIXED = ("base", "raw", "trees")
 
 
 def metric_is_idle(chain: Chain) -> bool:
-    """Return true for a metric that has found no better distances than those that there were."""
+    """Return true if the metrics of a chain are all the identity, which changes nothing."""
     every = [(name, state) for state in (one.state for one in chain.steps) for name in state]
     roots = [
         state[name.removesuffix("spectrum") + "root"] for name, state in every if name.endswith("spectrum")

@@ -127,7 +127,7 @@ def test_the_help_of_many_options_shows_those_that_most_users_need_and_names_the
         ("fit --config nope.yaml sample_data/digits.csv m.joblib", 5, "nope.yaml"),
         ("fit --config sample_data/README.md sample_data/digits.csv m.joblib", 2, "sample_data/README.md:"),
         ("fit --config configs/fourier.yaml sample_data/digits.csv m.joblib --label nope", 3, "nope"),
-        ("evaluate --model map.joblib sample_data/digits.csv --label p20", 3, "no feature"),
+        ("evaluate --model map.joblib sample_data/digits.csv --label p20", 3, "not a feature of the map"),
         ("evaluate --model map.joblib sample_data/digits.csv --rows 1", 2, "rows"),
         ("kinds fuorier", 2, "did you mean 'fourier'"),
         ("nope", 2, "No such command"),
@@ -136,6 +136,9 @@ def test_the_help_of_many_options_shows_those_that_most_users_need_and_names_the
 def test_exit_codes(run, folder, arguments, code, message):
     done = run(arguments, cwd=folder, code=code)
     assert message in done.stderr
+    last = json.loads(run(arguments, cwd=folder, code=code, KAFEAT_LOG_FORMAT="json").stderr.splitlines()[-1])
+    assert message in last["message"]
+    assert (last["event"], last["exit_code"], last["retry"]) == ("refused", code, False)  # no try would help
     assert not list(folder.glob("out*")) + list(folder.glob(".*kafeat*"))
 
 

@@ -8,6 +8,7 @@ import re
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import kafeat
@@ -149,6 +150,20 @@ def test_a_line_a_minute_tells_that_a_command_is_alive(monkeypatch, capfd, form,
     else:
         assert written[0].startswith("start: kafeat transform s3://bucket/x.csv; kafeat ")
         assert re.fullmatch(r"transform: 250 of 1,000 rows, [\d,.]+ rows/s, \d:\d\d:\d\d left", written[-1])
+
+
+def test_a_long_run_shows_its_start_and_how_far_it_is(in_process, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("kafeat.cli.alive._SECONDS", 0.005)
+    np.save(tmp_path / "x.npy", np.ones((1_000_000, 2), np.float32))
+    words = ("transform", "--model", folder / "m.joblib", "x.npy", "o.npy", "--log-format", "json")
+    *told, done = lines_of(in_process(*words, cwd=tmp_path).stderr)
+    (start,) = (line for line in told if line["event"] == "start")
+    lines = [line for line in told if line is not start]  # of a thread, which may be faster than a start
+    assert (start["event"], start["rows"], start["output"]) == ("start", 1_000_000, "o.npy")
+    assert {(line["event"], line["total"]) for line in lines} == {("progress", 1_000_000)}
+    assert [line["rows"] for line in lines] == sorted(line["rows"] for line in lines)
+    assert 0 < lines[-1]["rows"] <= 1_000_000
+    assert (done["event"], done["rows"]) == ("done", 1_000_000)
 
 
 def test_what_libraries_say_is_a_line_of_the_log():

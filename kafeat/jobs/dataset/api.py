@@ -63,6 +63,8 @@ def _run(
     journal = Journal(request.target, plan.manifest, kept, request.writing.guard)
     try:
         removed = _write_parts(request, plan, make_folder, journal, announce)
+        seconds = time.perf_counter() - began
+        journal.end(seconds)
     except BaseException as error:
         if plan.parts is not None and journal.done:
             done = f"{len(journal.done):,} of {len(plan.parts):,} parts are done"
@@ -71,8 +73,6 @@ def _run(
         raise
     finally:
         _sweep(request.folders)
-    seconds = time.perf_counter() - began
-    journal.end(seconds)
     unknown_files = plan.previous.remaining(request.target, {*journal.done, *removed})
     names = {*removed} if plan.parts is None else {part.name for part in plan.parts}
     without_input = {*removed} - names

@@ -444,6 +444,61 @@ def test_a_run_that_is_ended_goes_on_where_it_was(number, model, tmp_path):
     assert files(out) == files(tmp_path / "fresh")
 
 
+_JOURNAL = "kafeat.jobs.dataset.journal.Journal"
+PHASES = {
+    "the list of files": "kafeat.jobs.dataset.api plan_parts 1",
+    "the folder": "kafeat.io.storage.owner check 1",
+    "the first manifest": f"{_JOURNAL} write 1",
+    "a part": "kafeat.jobs.dataset.part transform_file 3",
+    "the name of a part": "os replace 4",
+    "another manifest": f"{_JOURNAL} add 3",
+    "the last manifest": f"{_JOURNAL} end 1",
+    "the metrics": "kafeat.jobs.dataset.api metrics 1",
+}
+"""For each phase of a run, the function that begins it, and at which of its calls."""
+ENDS_ITSELF = """
+import os, pkgutil, sys
+where, name, call, number = sys.argv.pop(1).split()
+place = pkgutil.resolve_name(where)
+work, calls = getattr(place, name), []
+def ends(*given, **named):
+    calls.append(1)
+    if len(calls) == int(call):
+        os.kill(os.getpid(), int(number))
+    return work(*given, **named)
+setattr(place, name, ends)
+from kafeat.cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_run_that_is_ended_in_any_phase_tells_it_and_goes_on(phase, number, model, data, tmp_path):
+    out = tmp_path / "out"
+    told = Process(
+        "", f"{PHASES[phase]} {int(number)}", "transform", "--model", model, data, out, "--resume", "--jobs=1",
+        "--log-format=json", "--metrics", tmp_path / "m.prom", code=ENDS_ITSELF, text=True,
+    )  # fmt: skip
+    lines = [json.loads(line) for line in told.communicate(timeout=60)[1].splitlines()]
+    state = manifest(out) if (out / "_kafeat.json").exists() else None
+    done = phase == "the metrics"
+    known = None if state is None else (state["state"], state["exit_code"])
+    if number == signal.SIGTERM:
+        assert told.returncode == 143
+        assert (lines[-1]["event"], lines[-1]["exit_code"], lines[-1]["retry"]) == ("failed", 143, True)
+        assert known in (("complete", 0),) if done else (None, ("interrupted", 143))
+        assert done or metrics(tmp_path / "m.prom")['statestate="interrupted"'] == 1.0
+    else:
+        assert told.returncode == -9
+        assert [line["event"] for line in lines] in ([], ["start"])  # there is no last line
+        assert known in (("complete", 0),) if done else (None, ("running", None))
+        assert not (tmp_path / "m.prom").exists()
+    assert transform_parts(model, data, out, resume=True).unknown_files == ()
+    transform_parts(model, data, tmp_path / "fresh")
+    assert files(out) == files(tmp_path / "fresh")
+
+
 def test_an_engine_for_one_file_is_refused_unless_it_is_a_default(in_process, run, model, data, tmp_path):
     words = ["transform", "--model", model, f"{data}/year=2023/a.parquet", str(tmp_path / "out.parquet")]
     told = in_process(*words, "--engine", "processes").stderr

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shlex
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -22,7 +25,8 @@ def tuned(in_process, tmp_path):
         path = tmp_path / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
         best, found = tmp_path / "best.yaml", tmp_path / "found.json"
-        words = f"tune {path} {best} --label {label} --trials 1 --overwrite --json {found}".split()
+        words = f"tune DATA {best} --label {label} --trials 1 --overwrite --json {found}".split()
+        words[1] = str(path)
         words += options
         done = in_process(*words, "--rows", "100", cwd=tmp_path)
         assert done.returncode == code, done
@@ -144,12 +148,40 @@ def test_odd_values_are_told_and_the_remedy_reads_them(tuned):
         "missing in the first rows: mark (-999.0: 7), gap (NA: 1)"
         in tuned(text, "y", *shlex.split(remedy))[0]
     )
-    titles = tuned("Report of 2020\n\n" + text, "y", code=3)
-    assert "got the line 'Report of 2020'; the names may be in line 3: tail -n +3 " in titles
     mixed = tuned(text.replace("01/13/2020", "13/01/2020"), "y", code=3)
     assert (
         "'day': expected times in one form, got '02/14/2020' and '13/01/2020': write all in one form" in mixed
     )
+
+
+@pytest.mark.parametrize("name", ["NEW.csv", "a b.csv", "x.clean.csv", "t.csv.gz", "wide.csv"])
+@pytest.mark.parametrize("start", ["Report of 2020\n\n", "sep=;\nReport of 2020\n"])
+def test_what_writes_a_file_leaves_the_table_as_it_is(tuned, tmp_path, name, start):
+    text = f"{start}s;a;y\n{rows('ab' * 30, HALVES, Y)}Total;;1770.0\n".encode(
+        "utf-16" if name == "wide.csv" else "utf-8"
+    )
+    told = ["--encoding", "utf-16"] if name == "wide.csv" else []
+    text = gzip.compress(text) if name.endswith("gz") else text
+    lines = tuned(text, "y", *told, code=3, name=name)
+    names, totals = (
+        r"the names may be in line 3: (.*) leaves out those",
+        "line of totals .'Total'.: (.*) leaves it",
+    )
+    for code, pattern in enumerate((names, totals)):
+        remedy = re.search(pattern, lines)[1]
+        subprocess.run(remedy, shell=True, cwd=tmp_path, check=True)
+        assert (tmp_path / name).read_bytes() == text
+        made = Path(shlex.split(remedy)[-1])
+        assert made.name.count(".clean") == 1 + code + (name == "x.clean.csv")
+        lines = tuned((tmp_path / made).read_bytes(), "y", name=made)[0]
+    assert "label: numbers (60 different numbers in 60 rows)" in lines
+
+
+@pytest.mark.parametrize("name", ["NEW.csv", "predictions.csv"])
+def test_the_next_lines_name_other_files_than_the_table(tuned, name):
+    lines, _, _ = tuned("a;y\n" + rows(HALVES, Y), "y", "--predictor", "ridge", name=name)
+    words = re.search("next: (kafeat predict .*)", lines)[1].split()
+    assert len({*words[-2:], name}) == 3
 
 
 def test_labels_that_are_alike_or_times_are_said(tuned):

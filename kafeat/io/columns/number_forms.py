@@ -175,7 +175,7 @@ def remedy(text: str, dialect: Dialect, may_miss: bool) -> str:
         if re.search(rf"[0-9][-{MINUS}]$", text):
             return "; write the minus before the number"
         if TOTALS.fullmatch(text):
-            return "; sed '$d' FILE > NEW.csv leaves out a last line of totals"
+            return "; leave the line out if it is one of totals"
         begun = re.match(r"[+-]?[0-9]+(?= *[-–:=)] +[^\W\d])", text)  # 5 - very good
         return (f"; write {begun[0]} if it is that number" if begun else "") + null
     units = [unit for unit in word.units if unit not in dialect.units]

@@ -23,7 +23,15 @@ from kafeat.io.readers.base import Wanted
 from kafeat.io.readers.csv_quotes import CheckedText, Utf8, first_not_utf8
 from kafeat.io.readers.csv_sniff import found_delimiter, inferred, sniff, typed
 from kafeat.io.readers.table import Broken, KeyedReader, TakePassthrough
-from kafeat.io.readers.text_stream import HEAD, LOOK, HashingStream, TextInput, TextReader, is_utf8
+from kafeat.io.readers.text_stream import (
+    HEAD,
+    LOOK,
+    HashingStream,
+    TextInput,
+    TextReader,
+    encoding_of,
+    is_utf8,
+)
 from kafeat.io.storage.base import Location
 
 # A shell passes these two on as they are written.
@@ -124,10 +132,13 @@ class CsvReader(UntypedReader):
         self._text = TextInput(location, raw, seen is not None, encoding=asked.encoding)
         self.positional = not header
         with self._text.peeked() as text:
-            if asked.encoding == _LATIN_1 and _LETTERS_OF_WINDOWS.search(text.look(LOOK)):
-                raise DataError(
-                    f"{self.location}: expected text in latin-1, got control characters: --encoding cp1252 reads them"
-                )
+            if asked.encoding == _LATIN_1 and _CONTROLS.search(text.look(LOOK)):
+                name = encoding_of(text.head.decode(UTF8, "ignore").encode(_LATIN_1))
+                if name != "latin-1":
+                    raise DataError(
+                        f"{self.location}: expected text in latin-1, got control characters: --encoding {name} reads "
+                        "them"
+                    )
             if doubted and is_utf8(text.look(LOOK), asked.encoding):  # the encoding is that of a model
                 raise DataError(
                     f"{self.location}: expected text in {asked.encoding}, as the model was fitted on, got UTF-8: "
@@ -239,8 +250,8 @@ class CsvReader(UntypedReader):
         return f"after {done} rows: expected UTF-8 text, got other bytes"
 
 
-# Control characters of Latin-1 that are letters and signs of Windows, as UTF-8.
-_LATIN_1, _LETTERS_OF_WINDOWS = "iso8859-1", re.compile(rb"\xc2[\x80\x82-\x8c\x8e\x91-\x9c\x9e\x9f]")
+# Control characters of Latin-1, which in other encodings are letters and signs, as UTF-8.
+_LATIN_1, _CONTROLS = "iso8859-1", re.compile(rb"\xc2[\x80-\x9f]")
 # A line of Excel, which is not a row.
 _SEP = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=([,;\t|])"?\r?\n')
 _LONGEST_SEP = 16

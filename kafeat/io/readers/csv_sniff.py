@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
-from shlex import quote
 
 import numpy as np
 import pyarrow as pa
@@ -59,9 +58,10 @@ def sniff(
         raise DataError(f"{location}: expected {'a header line' if header else 'rows'}, got an empty file")
     if header and (title := _line_of_names(rows, first)) > first:
         got = delimiter.join(rows[first]).strip(delimiter)
+        line = title + 1 + text.dropped
         raise DataError(
             f"{location}: expected the names of columns, got the line {got[:60]!r}; the names may be in line "
-            f"{title + 1}: tail -n +{title + 1} {quote(location)} > NEW.csv leaves out those above"
+            f"{line}: {text.through(f'tail -n +{line}')} leaves out those above"
         )
     names = rows[first] if header else [f"c{i}" for i in range(len(rows[first]))]
     # With one column, a blank line is a missing value. With more, it is ignored.
@@ -72,9 +72,11 @@ def sniff(
     empty = text.whole and not rows
     last = map(str.strip, rows[-1]) if text.whole and rows else ()
     totals = next(filter(TOTALS.fullmatch, last), "")
-    remedy_of_totals = f"sed '$d' {quote(location)} > NEW.csv leaves it out"
+    remedy_of_totals = text.through("sed '$d'") if totals else ""
     odd_rows = (
-        f"row {len(rows)} looks like a line of totals ({totals[:40]!r}): {remedy_of_totals}" if totals else ""
+        f"row {len(rows)} looks like a line of totals ({totals[:40]!r}): {remedy_of_totals} leaves it out"
+        if totals
+        else ""
     )
     # Short or long rows are reported by the reader, which knows their numbers.
     rows = [row for row in rows if len(row) == len(names)]

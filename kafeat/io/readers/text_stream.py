@@ -7,7 +7,9 @@ import hashlib
 import io
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from shlex import quote
 
 import pyarrow as pa
 
@@ -92,11 +94,23 @@ class HashingStream(io.RawIOBase):
 
 def is_utf8(head: bytes, encoding: str) -> bool:
     """Return True if the first bytes of a text were UTF-8 with more than ASCII before they were read in `encoding`."""
-    raw = head.decode(UTF8, "ignore").encode(encoding, "ignore")
-    try:
-        return not raw.isascii() and bool(codecs.getincrementaldecoder(UTF8)().decode(raw))
-    except UnicodeError:
-        return False
+    text = head.decode(UTF8, "ignore")
+    raw = text.encode(encoding, "ignore")
+    return encoding_of(raw) == UTF8 and not text.startswith(raw.decode(UTF8, "ignore"))
+
+
+def encoding_of(head: bytes) -> str:
+    """Return an encoding that reads the first bytes of a text, by a mark, by NUL bytes, or because it fits."""
+    for mark, name in _MARKED:
+        if head.startswith(mark):
+            return name
+    if b"\0" in head:
+        return "utf-16-le" if head.index(0) % 2 else "utf-16-be"
+    for name in (UTF8, "cp1252"):
+        with suppress(UnicodeError):
+            codecs.getincrementaldecoder(name)().decode(head)
+            return name
+    return "latin-1"
 
 
 class DecompressedStream(io.RawIOBase):
@@ -117,11 +131,29 @@ class DecompressedStream(io.RawIOBase):
         self._at = 0
         self.whole = False
         self._decoder = None if encoding == UTF8 else codecs.getincrementaldecoder(encoding)()
-        self._encoding, self._decoded = encoding, b""
+        self._encoding, self._decoded, self._last = encoding, b"", b""
+        self.dropped = 0
+        """Number of lines that were dropped."""
 
     def drop(self, size: int) -> None:
         """Drop the first bytes, which were inspected."""
+        self.dropped = self.head.count(b"\n", 0, size)
         self.head = self.head[size:]
+
+    def through(self, program: str) -> str:
+        """Return a shell command that writes this text to a new file through a program, or the program for a stream."""
+        if self._location == "-" or "://" in self._location:
+            return program
+        new = Path(Path(self._location).name.removesuffix(".gz").removesuffix(".zst"))
+        while not new.stem.endswith(".clean") or new.exists():
+            new = new.with_stem(f"{new.stem}.clean")
+        wide = not "\n\n".encode(self._encoding).endswith(b"\n\n")
+        programs = [
+            *([f"{self._packing} -dc"] if self._packing else []),
+            *([f"iconv -f {self._encoding.replace('6-', '6')} -t utf-8"] if wide else []), program,
+        ]  # fmt: skip
+        programs[0] += f" {quote(self._location)}"
+        return f"{' | '.join(programs)} > {quote(str(new))}"
 
     def look(self, size: int, beyond: int = 0) -> bytes:
         """Return the first `size` bytes, or all if there are fewer, in which case `whole` is true.
@@ -175,10 +207,11 @@ class DecompressedStream(io.RawIOBase):
             try:
                 self._decoded = self._decoder.decode(data, final=not data).encode()
             except UnicodeError as error:
+                name = encoding_of(self._last + data + self._stream.read(LOOK))
                 raise DataError(
-                    f"{self._location}: expected text in {self._encoding}, got: {error}; --encoding latin-1 reads all "
-                    "bytes"
+                    f"{self._location}: expected text in {self._encoding}, got: {error}; --encoding {name} reads it"
                 ) from error
+            self._last = data
             if not data:
                 break
         data, self._decoded = self._decoded[:size], self._decoded[size:]
@@ -327,9 +360,7 @@ def refuse_binary(location: str, head: bytes, expected: str) -> None:
             "the sheet as CSV"
         )
     if b"\0" in head[:LOOK]:
-        marked = next((name for mark, name in _MARKED if head.startswith(mark)), "")
-        name = marked or ("utf-16-le" if head.index(0) % 2 else "utf-16-be")
         raise DataError(
             f"{location}: byte {head.index(0)}: expected UTF-8 text, got a NUL byte: this looks like a binary "
-            f"file, or like UTF-16 (--encoding {name} reads it)"
+            f"file, or like UTF-16 (--encoding {encoding_of(head)} reads it)"
         )

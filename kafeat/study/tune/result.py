@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Self
 
 from kafeat.config import Config
@@ -228,9 +229,9 @@ class Tuning:
         predicts = self.config.predictor is not None
         usual, use = ("model.joblib", "predict") if predicts else ("map.joblib", "transform")
         model = model or usual
-        output = "predictions.csv" if predicts else "features.parquet"
+        output = _beside(data, "predictions.csv" if predicts else "features.parquet")
         label = [word for name in self._labels for word in ("--label", name)]
-        new = f"NEW{suffix_of(LocalPath(data))}"
+        new = _beside(data, f"NEW{suffix_of(LocalPath(data))}")
         reading = words_of(options, "input_format", "delimiter", "no_header", *options.dialect_options)
         # Without a split, the map has seen all rows, so only a newly fitted map can be judged.
         judged = ["--model", model] if "--split" in divided else ["--config", config]
@@ -252,6 +253,11 @@ class Tuning:
         scores = [f"{score.stated(row['score']):z.4f} ± {row['standard_error']:.4f}" for row in shown]
         columns = [TableColumn("map", [row["map"] for row in shown]), TableColumn(str(score), scores)]
         return html_table(columns, repr(self), style=LEFT)
+
+
+def _beside(data: str, name: str) -> str:
+    """Return the name of a file, or another one if the data have this name."""
+    return f"OTHER_{name}" if PurePath(data).name.casefold() == name.casefold() else name
 
 
 def table_of(leaders: Sequence[Trial]) -> Table:

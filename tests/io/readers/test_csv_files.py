@@ -131,7 +131,8 @@ def test_bytes_that_are_not_utf8_name_the_encoding(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fitted_in", "asked", "written_in"),
     [("utf-16", None, "utf-8"), ("utf-16-le", None, "utf-8"), ("utf-16", None, "utf-16-le"), ("utf-16", None, "cp1252"),
-     ("cp1252", None, "utf-8"), ("utf-8", None, "utf-16"), ("utf-8", "latin-1", "utf-8"), ("utf-8", "latin-1", "cp1252")],
+     ("cp1252", None, "utf-8"), ("utf-8", None, "utf-16"), ("utf-8", "latin-1", "utf-8"),
+     ("utf-8", "latin-1", "cp1252")],
 )  # fmt: skip
 def test_an_encoding_that_is_named_reads_the_rows(tmp_path, fitted_in, asked, written_in):
     text = "Größe;y\n1.5;Köln €“\n2.5;Nürnberg”\n"

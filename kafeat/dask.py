@@ -59,7 +59,7 @@ def transform(
     numeric columns by position. Columns of lists must not be converted to text: set `dataframe.convert-string` to False
     before reading them. Arrays are matched by position; their chunks along the columns are joined.
 
-    The borders of partitions may change the last bit of a feature, as it can depend on the place of a row in its tile.
+    The borders of partitions may change the last bit of a feature, which can depend on the place of a row in its tile.
     The features of a partition are those of a file with the same rows.
 
     Parameters

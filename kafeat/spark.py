@@ -71,7 +71,7 @@ def transform(
     position. Convert columns of Spark ML's vectors by `pyspark.ml.functions.vector_to_array` first.
 
     Partitions and rows keep their order, and `spark.sql.execution.arrow.maxRecordsPerBatch` changes no byte. The
-    borders of partitions may change the last bit of a feature, as it can depend on the place of a row in its tile. The
+    borders of partitions may change the last bit of a feature, which can depend on the place of a row in its tile. The
     bytes equal those of a file only for one partition in the order of the file.
 
     Parameters

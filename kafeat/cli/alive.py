@@ -1,4 +1,4 @@
-"""Signs of life of a command whose stderr is no terminal: a line about its start, and one a minute.
+"""Signs of life of a command whose stderr is not a terminal: a line about its start, and one per minute.
 
 In text, a command that takes less than a minute writes neither, so that a job of cron sends no mail about it.
 """

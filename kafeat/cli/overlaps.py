@@ -22,7 +22,7 @@ class FileName(click.types.StringParamType):
     """A file or folder name, which a shell completes. An environment variable separates several names by `:`.
 
     `use` says how the command uses it: it reads data, a config or another file, or it writes a model, another output,
-    the result of a search with a journal beside it, or a folder of pages. `what` names the file in messages.
+    the result of a search with a journal next to it, or a folder of pages. `what` names the file in messages.
     """
 
     envvar_list_splitter = os.pathsep

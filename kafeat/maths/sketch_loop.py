@@ -84,7 +84,7 @@ class SketchLoop:
         self._amplitudes, self._rest = amplitudes, _WHOLE
         self._numbers = (
             buckets.astype(np.int32, order="C"),
-            # halves, as the loop says
+            # the loop expects halves
             np.ascontiguousarray(0.5 * factors, dtype=dtype),
         )
         self._tables = (

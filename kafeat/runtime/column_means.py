@@ -102,7 +102,7 @@ class ColumnMeans:
 
 
 def doubles(plain: object, name: str, *shape: int) -> Floats:
-    """Return an array of an untrusted model file; raise `ValueError` if it is no array of float64 of this shape."""
+    """Return an array of an untrusted model file. Raise `ValueError` unless it is float64 and has this shape."""
     if not isinstance(plain, np.ndarray) or plain.dtype != DOUBLE or plain.shape != shape:
         raise ValueError(f"{name}: expected {' x '.join(map(str, shape))} numbers of float64")
     return plain

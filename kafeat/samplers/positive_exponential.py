@@ -26,7 +26,7 @@ from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.dot_products import ExponentialKernel
 from kafeat.types import Floats, Shapes, State
 
-# Enough for a median, because the variance hardly changes near the best tilt.
+# Enough for a median, because the variance changes little near the best tilt.
 _PAIRS = 10_000
 
 

@@ -79,7 +79,7 @@ class EvaluationRequest:
         multiple=True, metavar="KEY=a,b,c", rare=True,
     )  # fmt: skip
     seeds: int = option(1, "Number of seeds to fit each recipe with.", most=1000, rare=True)
-    # The rows of all splits are in memory, and more splits than this hardly change a mean.
+    # The rows of all splits are in memory, and more splits than this change a mean very little.
     splits: int = option(
         1,
         "Number of random splits into rows to train and to test on. Recipes are fitted again in each.",

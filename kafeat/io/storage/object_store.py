@@ -48,7 +48,7 @@ class ObjectUri(Location):
     encoded: str
     query: str
 
-    # `?` begins the options and is no wildcard.
+    # `?` begins the options and is not a wildcard.
     wildcards = re.compile(r"[*\[]")
 
     @staticmethod

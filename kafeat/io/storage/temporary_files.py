@@ -2,7 +2,7 @@
 
 A writer holds a lock on its temporary file, and the lock ends with the process in any case. So the next writer of NAME
 knows which temporary files are stale, and removes them. A writer removes its own when it is done or fails, and again
-when the process ends, as a signal may raise between any two lines of this module.
+when the process ends, because a signal may raise between any two lines of this module.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def temporary_file(target: str, mode: int | None) -> Iterator[tuple[str, int]]:
     try:
         yield temporary, file
     finally:
-        # On a lost mount these fail, too. The first error is the one to report.
+        # On a lost mount these also fail. The first error is the one to report.
         with suppress(OSError):
             os.unlink(temporary)
         with suppress(OSError):

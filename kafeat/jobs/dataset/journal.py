@@ -35,11 +35,11 @@ class DatasetResult:
         kept: Number of parts that a previous run had written.
         bytes: Size of the parts.
         failed: Parts that could not be written.
-        removed: Parts of the previous run that were removed, as they have no input any more.
+        removed: Parts of the previous run that were removed, because they no longer have an input.
         unknown_files: Files in the output folder that no run of kafeat wrote.
         stopped: Why the run ended before all parts were tried; None if it did not.
         made_again: Parts that were made by another worker after theirs was lost.
-        lost: Parts that could not be written and whose earlier output was removed, as it was not of this input.
+        lost: Parts that could not be written and whose earlier output, made from another input, was removed.
         all_bad: Names of the parts whose rows are all bad.
         largest_drift: The largest drift of the parts whose drift is known, None if there are none.
         drifts_known: Number of parts whose drift is known, kept ones included.

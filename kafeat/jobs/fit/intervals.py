@@ -24,8 +24,8 @@ from kafeat.registry import build_step
 from kafeat.runtime.environment import count_jobs
 from kafeat.types import Array
 
-# Number of folds, and of those to fit, from so many rows on. All of few rows are held out. Of many, it is a fifth, or
-# enough for a quantile at 90 % that is right to 0.4 points.
+# Number of folds, and of those to fit, from so many rows on. Few rows are all held out. With many, a fifth is, or as
+# many as give a quantile at 90 % that is right to 0.4 points.
 _FOLDS_FROM = {0: (8, 8), 1_000: (5, 2), 5_000: (5, 1)}
 _ENOUGH_ROWS = 5_000
 

@@ -261,7 +261,7 @@ def tune(asked: TuneOptions) -> Tuning:
     listener : Listener or None, default None
         Callbacks for warnings about the columns.
     boosting : bool, default True
-        True scores gradient boosting with its defaults on the rows of the chosen map, too; needs the extra `evaluate`.
+        True also scores gradient boosting with its defaults on the rows of the chosen map. Needs the extra `evaluate`.
     journal : str or None, default None
         File that records the trials. One with trials is refused without `resume`; a complete search removes it, after
         `write` and the report.

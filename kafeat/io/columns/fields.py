@@ -80,7 +80,7 @@ class Table:
     """A sentence about rows with another number of fields, or another oddity."""
 
     def describe_as(self, other: Table) -> None:
-        """Take the fields of another table, and what is known of them."""
+        """Copy the fields of another table, and what is known about them."""
         self.fields, self.positional, self.untyped = other.fields, other.positional, other.untyped
         self.row_names, self.asked = other.row_names, other.asked
         self.misread, self.odd_rows = other.misread, other.odd_rows

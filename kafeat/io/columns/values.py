@@ -73,9 +73,9 @@ def text_values(column: pa.ChunkedArray) -> Array:
 
 
 def numbers_or_text(column: pa.ChunkedArray) -> Array:
-    """Return numbers, text as in `text_values`, or a column of another type as text, with times in microseconds.
+    """Return a column as numbers, as text like `text_values`, or as text made of other values.
 
-    Parts of a data set may store times in different units, and equal times must have the same text.
+    Times become text with microseconds, because parts of a data set may store equal times in different units.
     """
     values = column_values(column)
     if values is None:

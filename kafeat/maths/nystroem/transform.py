@@ -73,7 +73,7 @@ class LandmarkFeatures(Transform):
 
 
 def gain_of(projection: Floats) -> float:
-    """Return about ‖T‖², the largest eigenvalue of TᵀT and the inverse of the kernel's smallest one kept."""
+    """Return about ‖T‖², the largest eigenvalue of TᵀT: one over the kernel's smallest kept eigenvalue."""
     v = np.ones(projection.shape[1])
     gain = 0.0
     for _ in range(_POWER_STEPS):

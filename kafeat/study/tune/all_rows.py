@@ -1,4 +1,4 @@
-"""Score maps on all rows of the data, which are read again for each, by rows that map and ridge have not seen."""
+"""Score maps on all rows of the data, by rows that map and ridge have not seen. Each map reads them again."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +26,8 @@ from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.maths.fourier import supervised
 from kafeat.study import boosting
 from tests import sizes
+from tests.io.object_store import running
+from tests.zygote import ROOT
 
 # A machine that does something else is no fault of an example.
 settings.register_profile("no deadline", deadline=None)
@@ -75,7 +78,7 @@ def pytest_collection() -> Iterator[object]:
 @pytest.fixture(scope="session")
 def configs() -> Path:
     """The folder with one config a kind."""
-    return Path(__file__).parents[1] / "configs"
+    return ROOT / "configs"
 
 
 @pytest.fixture(scope="session")
@@ -162,6 +165,37 @@ def _few_rounds(request: pytest.FixtureRequest) -> Iterator[None]:
         if "boosting" not in request.path.name:
             patch.setattr(boosting, "plan", lambda rows, *_: (rows, {"max_iter": 2}))
         yield
+
+
+@pytest.fixture(scope="module")
+def credentials():
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.startswith("AWS_"):
+                patch.delenv(name)
+        patch.setenv("AWS_ACCESS_KEY_ID", "AKIATEST")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "SECRETTEST")
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        yield
+
+
+@pytest.fixture(scope="session")
+def server():
+    """A real S3 server on this machine."""
+    with running() as store:
+        yield store
+
+
+@pytest.fixture
+def store(credentials, server, tmp_path, monkeypatch):
+    """The server, empty, and a temporary folder in which nothing may be left."""
+    server.clear()
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    monkeypatch.setenv("TMPDIR", str(spool))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    yield server
+    assert os.listdir(spool) == []
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """A small recipe of every kind, rows of normal numbers, and a map of one step, which many tests fit."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 import kafeat
 from kafeat.compiled.library import vector_bytes
 from kafeat.contract.step import N_COMPONENTS
+from kafeat.io.readers.memory import reader_of
 from kafeat.registry import step_class
 
 # What a kind needs beside its defaults: tables have columns c0, c1, …, at least 20 rows, and some numbers near 100.
@@ -41,6 +43,17 @@ def register_sizes() -> list[int]:
 def normal_rows(n: int, d: int) -> np.ndarray:
     """The same normal numbers every time."""
     return np.random.default_rng(7).standard_normal((n, d))
+
+
+_made: dict[str, kafeat.FeatureMap] = {}
+
+
+def fit_once(config: dict[str, Any], data: Any, label: str | None = None) -> kafeat.FeatureMap:
+    """The map of this recipe on these rows: one that several tests only read is fitted for the first of them."""
+    key = json.dumps([config, label, reader_of(data).digest()])
+    if key not in _made:
+        _made[key] = kafeat.fit(config, data, label)
+    return _made[key]
 
 
 def fit_step(X: np.ndarray, kind: str, dtype: str = "float64", **parameters: object) -> kafeat.FeatureMap:

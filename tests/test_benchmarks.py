@@ -1,14 +1,15 @@
 """The table of `make bench`: what is a median, a ratio, and a figure that was reached."""
 
 import importlib
-from pathlib import Path
 
 import pytest
+
+from tests.zygote import ROOT
 
 
 @pytest.fixture
 def modules(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
     return importlib.import_module("speed.contest"), importlib.import_module("speed.table")
 
 

@@ -29,10 +29,9 @@ from kafeat.config.template import config_schema
 from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.maths.fourier import supervised
 from tests.recipes import words
+from tests.zygote import KAFEAT, ROOT
 
-ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 PAGES = sorted(str(page.relative_to(ROOT)) for page in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 KINDS = registry.kinds()
 

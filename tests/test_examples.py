@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.recipes import words
+from tests.zygote import ROOT
 
 pytest.importorskip("matplotlib")
 
-ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 
 

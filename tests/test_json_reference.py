@@ -7,8 +7,8 @@ from pathlib import Path
 from shlex import split
 
 from kafeat.registry import step_class
+from tests.zygote import ROOT
 
-ROOT = Path(__file__).parents[1]
 # Names of parameters, arrays, values and versions, which are those of the map and of its libraries.
 OPEN = {
     "settings", "fitted", "arrays", "seen", "categories", "importance", "importance_error", "scores", "config",

@@ -11,8 +11,8 @@ import pytest
 from ruamel.yaml import YAML
 
 import kafeat
+from tests.zygote import ROOT
 
-ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 

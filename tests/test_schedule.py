@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
+from tests.zygote import ROOT
 
-ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 
 locks = shutil.which("flock") is not None

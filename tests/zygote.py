@@ -25,6 +25,7 @@ from typing import Any
 from tests.sizes import shorten_searches
 
 ROOT = Path(__file__).parents[1]
+KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 PIPE = subprocess.PIPE
 PRELOADED = (
     *(f"kafeat.cli.{name}" for name in ("evaluate", "fit", "inspect", "predict", "progress", "transform", "tune")),
@@ -33,6 +34,16 @@ PRELOADED = (
     "kafeat.jobs.dataset.api", "kafeat.jobs.fit.fit", "kafeat.study.evaluate", "kafeat.study.tune.tune",
     "kafeat.samplers.fourier", "kafeat.predictors.ridge", "pyarrow.pandas_compat",
 )  # fmt: skip
+STUCK = """
+import ctypes, os, sys
+from kafeat.cli import main
+def stuck(*_, **__):
+    os.write(2, b"long\\n")  # a thread that holds the lock of sys.stderr as the process ends aborts it
+    libc, mutex = ctypes.CDLL(None), (ctypes.c_char * 256)()
+    libc.pthread_mutex_init(mutex, None)
+    libc.pthread_mutex_lock(mutex)
+    libc.pthread_mutex_lock(mutex)  # for ever, and no signal cuts it short
+"""
 _PID, _END = struct.Struct("i"), struct.Struct("id")
 spent: list[float] = []
 """Seconds of the processor that each of these processes took: this one has not waited for them."""

@@ -12,7 +12,6 @@ from kafeat.jobs.inspect import inspect
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.registry import samplers, step_class
-from tests.io.tables import every_format
 from tests.jobs.files import transform_file
 
 # What is promised of a row: half of the digits.
@@ -157,24 +156,6 @@ def test_ordinary_rows_stay_in_float32(kind: str) -> None:
     for front in ([], [MINMAX]):
         fm = fit([*front, recipe(kind)], np.abs(normal()))
         assert fm.chain.cast_after == len(front)
-
-
-def test_formats_agree_to_the_bit(tmp_path: Path) -> None:
-    X = times()[:50]
-    fm = fit([STANDARDIZE, {**FOURIER, "gamma": 0.3}], X)
-    want = fm.transform(X)
-    for kind in (np.float64, np.int64):
-        data = X if kind is np.float64 else np.floor(X)
-        folder = tmp_path / kind.__name__
-        folder.mkdir()
-        for path in every_format(folder, data.astype(kind)):
-            out = folder / "z.npy"
-            transform_file(fm, str(path), str(out), jobs=2)
-            expected = want if kind is np.float64 else fm.transform(data)
-            assert np.load(out).tobytes() == expected.tobytes(), path
-    # numbers of float32 are what they are
-    narrow = X.astype(np.float32)
-    assert fm.transform(narrow).tobytes() == fm.transform(narrow.astype(np.float64)).tobytes()
 
 
 def test_the_exact_kernel_and_the_evaluation_see_the_same_rows() -> None:

@@ -18,10 +18,7 @@ import pytest
 
 import kafeat
 from kafeat.cli.main import COMMANDS
-from tests.zygote import Process, apart
-
-ROOT = Path(__file__).parents[2]
-KAFEAT = str(Path(sys.executable).with_name("kafeat"))
+from tests.zygote import KAFEAT, ROOT, STUCK, Process, apart
 
 
 def run_apart(*words, code=0, **options):
@@ -223,16 +220,8 @@ def test_silent_when_nobody_watches(run, folder, tmp_path):
     assert "BLAS" in told
 
 
-STUCK = """
-import ctypes, os, sys
-from kafeat.cli import main
+STUCK_IN = """
 from {module} import {name}
-def stuck(*_, **__):
-    os.write(2, b"long\\n")  # a thread that holds the lock of sys.stderr as the process ends aborts it
-    libc, mutex = ctypes.CDLL(None), (ctypes.c_char * 256)()
-    libc.pthread_mutex_init(mutex, None)
-    libc.pthread_mutex_lock(mutex)
-    libc.pthread_mutex_lock(mutex)  # for ever, and no signal cuts it short
 {name}.{method} = stuck
 sys.argv = ["kafeat", *{words!r}]
 main.main()
@@ -257,7 +246,7 @@ def test_a_signal_in_a_long_call_of_a_library_ends_every_command(folder, tmp_pat
     for path in folder.iterdir():
         (tmp_path / path.name).symlink_to(path)
     before = sorted(os.listdir(tmp_path))
-    code = STUCK.format(**dict(zip(("module", "name", "method"), place, strict=True)), words=words)
+    code = STUCK + STUCK_IN.format(**dict(zip(("module", "name", "method"), place, strict=True)), words=words)
     process = Process(code=code, cwd=tmp_path, text=True)
     for line in process.stderr:
         if "long" in line:

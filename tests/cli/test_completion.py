@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from kafeat.registry import kinds
+from tests.zygote import KAFEAT
 
-KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 ENV = {**os.environ, "PATH": f"{Path(KAFEAT).parent}:{os.environ['PATH']}"}
 
 # What bash does for a tab at the end of the words; `compopt` only works there.

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import sys
-from pathlib import Path
 from threading import Thread
 
 import numpy as np
@@ -14,9 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafeat.config import load_config
-from tests.zygote import Process, apart
-
-ROOT = Path(__file__).parents[2]
+from tests.zygote import ROOT, Process, apart
 
 
 def test_a_started_config_is_piped_into_a_fit(tmp_path):

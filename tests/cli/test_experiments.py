@@ -8,8 +8,9 @@ import pytest
 
 from kafeat.cli.evaluate import evaluate
 from kafeat.config.experiment import experiment_names, load_experiment
+from tests.zygote import ROOT
 
-DIGITS = Path(__file__).parents[2] / "sample_data/digits.parquet"
+DIGITS = ROOT / "sample_data/digits.parquet"
 OWN = """\
 about: two maps
 data: "digits with a column `label`"

@@ -2,18 +2,18 @@
 
 import shutil
 import subprocess
-from pathlib import Path
 
 import click
 import pytest
 
 from kafeat.cli.command import Context
 from kafeat.cli.main import COMMANDS, kafeat
+from tests.zygote import ROOT
 
 
 @pytest.fixture(scope="module")
 def made():
-    return Path(__file__).parents[2] / "share/man/man1"
+    return ROOT / "share/man/man1"
 
 
 def test_every_command_has_a_page(made):

@@ -11,8 +11,8 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import kafeat
+from tests.zygote import ROOT
 
-ROOT = Path(__file__).parents[2]
 DIGITS, RENTALS = ROOT / "sample_data/digits.parquet", ROOT / "sample_data/rentals.csv"
 CONFIG = """
 columns: {exclude: [label]}
@@ -27,18 +27,17 @@ steps:
 
 
 @pytest.fixture(scope="module")
-def config(tmp_path_factory):
-    path = tmp_path_factory.mktemp("predict") / "ridge.yaml"
-    path.write_text(CONFIG)
-    return path
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("predict")
+    (folder / "ridge.yaml").write_text(CONFIG)
+    kafeat.fit(folder / "ridge.yaml", DIGITS, label="label").save(folder / "model.joblib")
+    return folder / "model.joblib"
 
 
-@pytest.fixture
-def model(run, config, tmp_path):
-    model = tmp_path / "model.joblib"
-    done = run("fit --config", config, DIGITS, model, "--label", "label", "-v")
+def test_fit_makes_the_model_and_says_what_it_is(run, model, tmp_path):
+    done = run("fit --label label -v --config", model.with_name("ridge.yaml"), DIGITS, tmp_path / "m.joblib")
     assert "64 inputs -> 128 features, fitted on 1,797 of 1,797 rows; predictor fitted on" in done.stderr
-    return model
+    assert (tmp_path / "m.joblib").read_bytes() == model.read_bytes()
 
 
 def test_predict_scores_as_the_same_ridge_of_scikit_learn(run, model, tmp_path):

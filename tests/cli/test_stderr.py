@@ -17,7 +17,7 @@ from kafeat.cli.progress import progress
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.owner import owning
-from tests.zygote import apart
+from tests.zygote import ROOT, apart
 
 FULL = Path("/dev/full")
 
@@ -68,7 +68,7 @@ def test_commands_that_were_meant(run, word, meant):
     assert (f"; did you mean '{meant}'?" in done.stderr) if meant else ("did you mean" not in done.stderr)
 
 
-PAGE = (Path(__file__).parents[2] / "docs/reference/json.md").read_text()
+PAGE = (ROOT / "docs/reference/json.md").read_text()
 ALWAYS = {"time", "level", "event", "message"}
 
 

@@ -11,7 +11,7 @@ import kafeat
 from kafeat.cli.evaluate_tables import fitting, show
 from kafeat.study.records import Report
 from kafeat.study.tables import TableColumn
-from tests.study.summaries import record_of, summary_of
+from tests.study.summaries import figure, record_of, summary_of
 
 MAPS = TableColumn("map", ["configs/nystroem.yaml (gamma = 0.001)", "表.yaml", "[red]c.yaml"])
 FIGURES = [
@@ -44,10 +44,6 @@ def test_figures_stay_whole_at_any_width():
         assert "[red" in text  # a name is no markup
     assert told == {(), ("transform s",), ("transform s", "on its rows")}
     assert "(gamma = 0.001)" in drawn(fitting(MAPS, FIGURES, None)[0])
-
-
-def figure(mean, error=None):
-    return {"mean": mean, "standard_error": error}
 
 
 def test_what_is_left_out_is_said(monkeypatch, capsys):

@@ -17,9 +17,10 @@ import kafeat
 from kafeat.config import load_config
 from kafeat.io.storage.files import lock
 from tests.cli.terminal import on_terminal
-from tests.zygote import Process, apart
+from tests.zygote import STUCK, Process, apart
 
 QUICK = ("--columns", 16, "--trials", 3, "--jobs", 1)
+SEARCH = ("tune", "x.csv", "best.yaml", "--label", "y", *QUICK)
 
 
 @pytest.fixture
@@ -49,18 +50,7 @@ def test_the_config_that_is_written_fits_and_the_test_rows_are_scored_once(table
 
 
 def test_one_command_goes_from_the_table_to_a_model(table, run):
-    words = (
-        "tune",
-        "x.csv",
-        "best.yaml",
-        "--label",
-        "y",
-        *QUICK,
-        "--predictor",
-        "ridge",
-        "--model",
-        "m.joblib",
-    )
+    words = (*SEARCH, "--predictor", "ridge", "--model", "m.joblib")
     done = run(*words, cwd=table)
     assert "model: m.joblib\nnext: kafeat predict --model m.joblib" in done.stdout
     run("fit --config best.yaml x.csv other.joblib --label y", cwd=table)
@@ -74,11 +64,10 @@ def test_one_command_goes_from_the_table_to_a_model(table, run):
 
 def test_a_config_is_replaced_only_if_that_is_allowed(table, run):
     (table / "best.yaml").write_text("mine")
-    command = ("tune", "x.csv", "best.yaml", "--label", "y", *QUICK)
-    refused = run(*command, cwd=table, code=2)
+    refused = run(*SEARCH, cwd=table, code=2)
     assert "best.yaml: expected no file of that name, got one" in refused.stderr
     assert (table / "best.yaml").read_text() == "mine"
-    run(*command, "--overwrite", cwd=table)
+    run(*SEARCH, "--overwrite", cwd=table)
     assert (table / "best.yaml").read_text() != "mine"
 
 
@@ -164,17 +153,8 @@ def test_an_interrupted_search_writes_the_best_config_so_far_and_goes_on(table):
     assert not (table / "best.yaml.journal").exists()
 
 
-# A trial that is for ever in a call of C, which no signal cuts short: the second lock of a mutex.
 LONG = """
-import ctypes, os, sys, threading
-from kafeat.cli import main
 from kafeat.study.tune.scorer import Scorer
-def stuck(*_):
-    os.write(2, b"long\\n")  # a thread that holds the lock of sys.stderr as the process ends aborts it
-    libc, mutex = ctypes.CDLL(None), (ctypes.c_char * 256)()
-    libc.pthread_mutex_init(mutex, None)
-    libc.pthread_mutex_lock(mutex)
-    libc.pthread_mutex_lock(mutex)
 score, trials = Scorer._tested, 0
 def tested(self, *rest):
     global trials
@@ -210,7 +190,7 @@ def signalled(folder, code, number):
 
 @pytest.mark.parametrize(("number", "jobs"), [(signal.SIGTERM, 1), (signal.SIGINT, 2)])
 def test_the_first_signal_ends_a_long_trial(table, number, jobs):
-    code = (LONG + COMMAND).format(splits=2, jobs=jobs)
+    code = STUCK + (LONG + COMMAND).format(splits=2, jobs=jobs)
     seconds, returned, stdout, stderr = signalled(table, code, number)
     assert returned == 128 + number, stderr
     assert seconds < 5.0
@@ -221,7 +201,9 @@ def test_the_first_signal_ends_a_long_trial(table, number, jobs):
 
 
 def test_the_first_signal_ends_a_search_without_a_trial(table):
-    seconds, returned, _, stderr = signalled(table, (LONG + COMMAND).format(splits=0, jobs=1), signal.SIGTERM)
+    seconds, returned, _, stderr = signalled(
+        table, STUCK + (LONG + COMMAND).format(splits=0, jobs=1), signal.SIGTERM
+    )
     assert (returned, seconds < 5.0) == (128 + signal.SIGTERM, True), stderr
     assert stderr.endswith("kafeat: terminated\n")
     assert os.listdir(table) == ["x.csv"]
@@ -229,7 +211,7 @@ def test_the_first_signal_ends_a_search_without_a_trial(table):
 
 @pytest.mark.parametrize(("splits", "said"), [(2, r"1 True \w+\n"), (0, "KeyboardInterrupt\n")])
 def test_an_interrupt_in_python_ends_a_long_trial_and_the_script_ends(table, splits, said):
-    program = (LONG + API).format(splits=splits, jobs=2)
+    program = STUCK + (LONG + API).format(splits=splits, jobs=2)
     seconds, returned, stdout, stderr = signalled(table, program, signal.SIGINT)
     assert (returned, seconds < 5.0) == (0, True), stderr
     assert re.fullmatch(said, stdout)
@@ -245,14 +227,13 @@ def test_a_terminal_shows_the_best_maps_and_the_time(table):
 
 
 def test_a_pipe_gets_a_line_of_text_for_each_trial_among_the_others(table, in_process):
-    command = ("tune", "x.csv", "best.yaml", "--label", "y", *QUICK)
-    lines = in_process(*command, "--time", "1m", cwd=table).stderr.splitlines()
+    lines = in_process(*SEARCH, "--time", "1m", cwd=table).stderr.splitlines()
     assert lines[0].startswith("x.csv: 2 features")
     trials = [line for line in lines if line.startswith("trial ")]
     shape = r"trial (\d+), maps: .+: R² -?\d\.\d{4} ± \d\.\d{4} with \d+ columns, \d+ rows$"
     told = [re.match(shape, line) for line in trials]
     assert [match and match[1] for match in told] == [str(k + 1) for k in range(len(trials))]
-    assert in_process(*command, "--overwrite", "--quiet", cwd=table).stderr == ""
+    assert in_process(*SEARCH, "--overwrite", "--quiet", cwd=table).stderr == ""
 
 
 def test_the_columns_are_recommended_within_the_bounds_and_the_page_is_written(table, run):
@@ -268,7 +249,7 @@ def test_the_columns_are_recommended_within_the_bounds_and_the_page_is_written(t
 
 
 def test_an_interrupt_during_the_test_score_writes_the_config(table):
-    words = ["tune", "x.csv", "best.yaml", "--label=y", "--split=split", *map(str, QUICK), "--trials=1"]
+    words = [*map(str, SEARCH), "--split=split", "--trials=1"]
     code = (
         "import os, signal, sys\nfrom kafeat.cli import main\nfrom kafeat.study.tune import tune\n"
         "def score(*_):\n    os.kill(os.getpid(), signal.SIGINT)\n    signal.pause()\n"
@@ -278,9 +259,6 @@ def test_an_interrupt_during_the_test_score_writes_the_config(table):
     assert done.returncode == 128 + signal.SIGINT, done.stderr
     assert load_config(table / "best.yaml").steps
     assert "test rows" not in done.stdout
-
-
-SEARCH = ("tune", "x.csv", "best.yaml", "--label", "y", *QUICK)
 
 
 JOURNAL = "best.yaml.journal"
@@ -344,11 +322,10 @@ def test_a_search_is_resumed_without_a_journal_and_after_its_end(table, run):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
 def test_a_search_whose_outputs_cannot_be_written_is_not_lost(table, run):
-    command = ("tune", "x.csv", "best.yaml", "--label", "y", *QUICK)
-    full = run(*command, "--json", "/dev/full", cwd=table, code=5)
+    full = run(*SEARCH, "--json", "/dev/full", cwd=table, code=5)
     assert "/dev/full: No space left on device" in full.stderr
     made = (table / "best.yaml.journal").read_text().splitlines()[1:]
-    run(*command, "--resume", "--json", "trials.json", cwd=table)
+    run(*SEARCH, "--resume", "--json", "trials.json", cwd=table)
     assert sorted(os.listdir(table)) == ["best.yaml", "trials.json", "x.csv"]
     seconds = {row["seconds"] for row in json.loads((table / "trials.json").read_text())["table"]}
     assert seconds <= {round(json.loads(line)["seconds"], 3) for line in made}  # none was made again

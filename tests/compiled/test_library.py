@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from kafeat.compiled import library
-
-ROOT = Path(__file__).parents[2]
+from tests.zygote import ROOT
 
 
 @pytest.fixture

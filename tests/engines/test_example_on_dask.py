@@ -4,7 +4,6 @@ import io
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,11 +13,11 @@ import pytest
 import kafeat
 from tests.engines.test_parts_on_dask import Cluster
 from tests.io.object_store import running
+from tests.zygote import ROOT
 
 for package in ("distributed", "moto", "matplotlib"):
     pytest.importorskip(package)
 
-ROOT = Path(__file__).parents[2]
 KEYS = {
     "AWS_ACCESS_KEY_ID": "AKIATEST",
     "AWS_SECRET_ACCESS_KEY": "SECRETTEST",

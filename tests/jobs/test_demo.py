@@ -7,8 +7,7 @@ import pytest
 import kafeat
 from kafeat.errors import UsageError
 from kafeat.jobs.demo import write_demo
-
-ROOT = Path(__file__).parents[2]
+from tests.zygote import ROOT
 
 
 def test_the_files_are_those_of_the_repository_and_a_map_can_be_fitted_on_them(tmp_path):

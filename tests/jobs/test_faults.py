@@ -5,7 +5,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -18,9 +17,8 @@ import pytest
 import kafeat
 from kafeat.errors import SystemRefusedError
 from tests.jobs.files import transform_file, transform_parts
-from tests.zygote import Process, apart
+from tests.zygote import KAFEAT, Process, apart
 
-KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 N, D = 40_000, 8
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(N, D)).astype(np.float32)

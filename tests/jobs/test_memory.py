@@ -3,15 +3,14 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import kafeat
+from tests.zygote import KAFEAT, ROOT
 
-MEASURE = Path(__file__).parents[2] / "benchmarks" / "measure.py"
-KAFEAT = str(Path(sys.executable).with_name("kafeat"))
+MEASURE = ROOT / "benchmarks" / "measure.py"
 D, WIDTH = 256, 16
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.scoring import SCORES, score_for
 from kafeat.maths.task import task_of
+from tests.zygote import ROOT
 
 dummy = pytest.importorskip("sklearn.dummy")
 metrics = pytest.importorskip("sklearn.metrics")
@@ -38,7 +37,7 @@ ORACLES = {
 @pytest.mark.parametrize("name", SCORES)
 def test_every_score_has_an_oracle_and_is_documented(name):
     assert name in ORACLES
-    docs = Path(__file__).parents[2] / "docs"
+    docs = ROOT / "docs"
     assert f"`{name}_…`" in (docs / "reference/json.md").read_text()
     assert f"`{name}`" in (docs / "evaluate.md").read_text()
 

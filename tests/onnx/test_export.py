@@ -23,6 +23,7 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.onnx.steps import nystroem
 from kafeat.registry import map_kinds
 from kafeat.scalers.date_parts import LATEST
+from tests.zygote import ROOT
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -242,7 +243,7 @@ def table_of_categories():
 
 def test_the_page_describes_the_metadata() -> None:
     """Its table of keys, and its example: the metadata of a map that has all of them."""
-    page = (Path(__file__).parents[2] / "docs/onnx.md").read_text()
+    page = (ROOT / "docs/onnx.md").read_text()
     [example] = re.findall(r"```json\n(.*?)```", page, flags=re.S)
     times = np.datetime64("2024-01-01", "s") + np.arange(60).astype("timedelta64[s]")
     table = {"city": ["Basel", "Bern"] * 30, "rooms": [1, 2, 4] * 20, "when": times}

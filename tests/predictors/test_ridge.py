@@ -155,16 +155,6 @@ def test_balanced_classes_count_the_same(X):
     np.testing.assert_allclose(weights_of(balanced)[0], theirs.coef_.T, rtol=0, atol=1e-9)
 
 
-def test_bytes_do_not_depend_on_jobs_and_survive_saving(X, y, tmp_path):
-    steps = {"chunk_rows": 100, "steps": [*MAP, {"kind": "ridge"}]}
-    one, three = (kafeat.fit(steps, X, y, jobs=jobs) for jobs in (1, 3))
-    assert one.dumps() == three.dumps()
-    one.save(tmp_path / "model.joblib")
-    loaded = kafeat.load(tmp_path / "model.joblib")
-    assert loaded.dumps() == one.dumps()
-    assert loaded.predict(X, jobs=1).tobytes() == one.predict(X, jobs=3).tobytes()
-
-
 def test_all_rows_are_learned_from_and_not_only_the_sample(X, y):
     config = {"fit_rows": 50, "dtype": "float64", "steps": [*MAP, {"kind": "ridge", "penalty": 0.01}]}
     fm = kafeat.fit(config, X, y)

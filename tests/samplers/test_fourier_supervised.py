@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from threadpoolctl import threadpool_limits
 
 import kafeat
 from kafeat.errors import ConfigError, UsageError
@@ -114,13 +113,3 @@ def test_a_width_by_its_error_is_refused() -> None:
 def test_structured_draws_have_no_label() -> None:
     with pytest.raises(ConfigError, match="frequencies: expected 'iid', 'qmc', 'learned' or 'supervised'"):
         kafeat.fit(config(kernel="laplacian", frequencies="orthogonal"), rows(400))
-
-
-def test_bytes_depend_on_the_seed_alone() -> None:
-    X = rows(400)
-    files = []
-    for threads in (1, 2):
-        with threadpool_limits(limits=threads, user_api="blas"):
-            files.append(fit().dumps())
-    assert files[0] == files[1]
-    assert kafeat.fit({**config(), "seed": 1}, X, label=label_of(X)).dumps() != files[0]

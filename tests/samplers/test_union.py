@@ -1,7 +1,6 @@
 """A union's features are those of its maps side by side, and its kernel is the weighted sum of theirs."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,8 +16,8 @@ import kafeat
 from kafeat.chain.chain import FittedStep
 from kafeat.config import load_config
 from kafeat.errors import ConfigError, DataError
+from tests.zygote import ROOT
 
-ROOT = Path(__file__).parents[2]
 RENTALS = ROOT / "sample_data/rentals.csv"
 FOURIER = {"kind": "fourier", "gamma": 0.3, "n_components": 32, "frequencies": "iid", "weights": "uniform"}
 POLYNOMIAL = {"kind": "tensor_sketch", "n_components": 16, "gamma": 0.5}

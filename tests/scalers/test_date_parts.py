@@ -6,7 +6,6 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -204,25 +203,6 @@ def test_times_are_features_only_if_they_are_named() -> None:
     ):  # fmt: skip
         with pytest.raises(DataError, match=told):
             kafeat.fit(recipe, table)
-
-
-def test_files_in_chunks_and_a_saved_map_agree(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    times = [EPOCH + timedelta(seconds=int(s)) for s in rng.integers(0, 2_000_000_000, 300)]
-    table = table_of(times)
-    pq.write_table(table, tmp_path / "x.parquet")
-    rows = [f"{n},{time.isoformat()}" for n, time in enumerate(times)]
-    (tmp_path / "x.csv").write_text("\n".join(["n,t", *rows]) + "\n")
-    steps = [*config(True)["steps"], {"kind": "standardize"}]
-    fm = kafeat.fit({"steps": steps, "chunk_rows": 70}, tmp_path / "x.csv")
-    assert fm.dtype == "float32"
-    want = fm.transform(table)
-    assert len(np.unique(want[:, -1])) == 300  # float32 would have spoiled seconds of 2e9
-    fm.save(tmp_path / "map.joblib")
-    assert kafeat.load(tmp_path / "map.joblib").dumps() == fm.dumps()
-    for data in ("x.parquet", "x.csv"):
-        transform_file(str(tmp_path / "map.joblib"), str(tmp_path / data), str(tmp_path / "z.npy"))
-        assert np.load(tmp_path / "z.npy").tobytes() == want.tobytes()
 
 
 def test_by_position(tmp_path: Path) -> None:

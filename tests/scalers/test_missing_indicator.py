@@ -1,16 +1,12 @@
 """Indicators of missing numbers against scikit-learn's, in every format, and what is no missing number."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from sklearn.impute import MissingIndicator, SimpleImputer
 
 import kafeat
 from kafeat.errors import ConfigError, DataError
-from tests.jobs.files import transform_file
 
 MEDIAN = {"kind": "impute", "strategy": "median"}
 
@@ -35,21 +31,6 @@ def test_is_scikit_learns(holes: np.ndarray, columns: str, features: str) -> Non
     fills = SimpleImputer(strategy="median").fit(holes[:200])
     want = np.hstack([fills.transform(holes), peer.transform(holes)])
     np.testing.assert_array_equal(fm.transform(holes), want)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_formats_and_a_saved_map_agree(tmp_path: Path, holes: np.ndarray, dtype: str) -> None:
-    table = pa.table({name: pa.array(x, from_pandas=True) for name, x in zip("abcd", holes.T, strict=True)})
-    pq.write_table(table, tmp_path / "x.parquet")
-    cells = [["" if np.isnan(v) else repr(float(v)) for v in row] for row in holes]
-    (tmp_path / "x.csv").write_text("\n".join(["a,b,c,d", *(",".join(row) for row in cells)]) + "\n")
-    fm = kafeat.fit({**config(chunk_rows=70), "dtype": dtype}, tmp_path / "x.csv")
-    fm.save(tmp_path / "map.joblib")
-    want = fm.transform(table)
-    assert want.shape == (300, 7)
-    for data in ("x.parquet", "x.csv"):
-        transform_file(str(tmp_path / "map.joblib"), str(tmp_path / data), str(tmp_path / "z.npy"))
-        assert np.load(tmp_path / "z.npy").tobytes() == want.tobytes()
 
 
 def test_without_missing_numbers_nothing_is_added() -> None:

@@ -6,6 +6,10 @@ WHICH = ("constant", "raw", "map", "exact", "boosting", "model")
 _ENDINGS = (("validation", "_validation"), ("exact_rows", "_exact_rows"), ("tested", ""))
 
 
+def figure(mean, error=None):
+    return {"mean": mean, "standard_error": error}
+
+
 def _nested(flat):
     """The figures that end in the name of what is scored, and the others: by name if they are means, and about it."""
     scored, others = {name: {} for name, _ in _ENDINGS}, {}

@@ -2,7 +2,7 @@
 
 from kafeat.pictures.tables import MEGABYTES, spell_number, spell_seconds
 from kafeat.study.tables import cost_table, findings, rows_of
-from tests.study.summaries import summary_of
+from tests.study.summaries import figure, summary_of
 
 
 def test_figures_have_two_digits():
@@ -14,9 +14,6 @@ def test_figures_have_two_digits():
 
 
 def entry(name, total=(0.1, 0.1, 0.1), exact_score=0.9, rows_exact=100):
-    def figure(value):
-        return {"mean": value, "standard_error": None}
-
     keys = ("learn_seconds", "search_seconds", "predict_seconds", "matrix_bytes")
     return summary_of({
         "map": name, "setting": {}, "n_components": 16, "columns_raw": 4, "rows": 20,

@@ -3,7 +3,6 @@
 import json
 import re
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +22,7 @@ from kafeat.study.records import Estimate, Report
 from kafeat.study.request import EvaluationRequest
 from kafeat.study.summary import summarize
 from tests.study.summaries import WHICH, record_of, summary_of
+from tests.zygote import ROOT
 
 STEP = {"kind": "fourier", "n_components": 32, "frequencies": "iid", "weights": "uniform", "gamma": 0.5}
 CONFIG = {"fit_rows": "all", "steps": [STEP]}
@@ -107,7 +107,7 @@ def test_a_penalty_is_used_for_all_and_nothing_is_searched(rings):
 
 def documented_keys():
     """The keys in the list of docs/reference/json.md; … stands for what was scored."""
-    page = (Path(__file__).parents[2] / "docs/reference/json.md").read_text()
+    page = (ROOT / "docs/reference/json.md").read_text()
     section = page.split("**Keys of a record**")[1].split("\n## ")[0]
     rows = re.findall(r"^- (`.*?): ", section, re.MULTILINE)
     keys = {key for row in rows for key in re.findall(r"`(\w+…?)`", row)} - {"_model"}

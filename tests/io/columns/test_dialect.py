@@ -29,6 +29,7 @@ from kafeat.jobs.fit.messages import Listener
 from kafeat.model import artifact
 from kafeat.model.feature_map import FeatureMap
 from tests.jobs.files import transform_file
+from tests.zygote import ROOT
 
 IMPUTE = {"kind": "impute", "strategy": "constant", "value": -1.0}
 NUMBERS = {"dtype": "float64", "steps": [IMPUTE]}
@@ -233,7 +234,7 @@ def test_labels_with_separators_and_units_are_numbers(
     tmp_path: Path, values: list[str], meant: list[float]
 ) -> None:
     known = [(value, number) for value, number in zip(values, meant, strict=True) if value != "NA"]
-    rows = [(f"{value};{i}", number) for i, (value, number) in enumerate(30 * known)]
+    rows = [(f"{value};{i}", number) for i, (value, number) in enumerate(10 * known)]
     path = written(tmp_path, "y;x\n" + "".join(f"{row}\n" for row, _ in rows))
     steps = [{"kind": "standardize"}, {"kind": "ridge", "task": "regression"}]
     config = load_config({"steps": steps})
@@ -394,7 +395,7 @@ def test_other_formats_are_refused(tmp_path, form):
 
 
 def test_random_tables_are_read_right_or_refused_with_the_remedy(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
     fuzz = importlib.import_module("fuzz_dialects")
     rng, found = random.Random(34), Counter[str]()
     for _ in range(40):

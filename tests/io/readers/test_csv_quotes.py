@@ -6,7 +6,6 @@ import io
 import random
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
 import hypothesis.strategies as st
 import pytest
@@ -14,11 +13,12 @@ from hypothesis import example, given
 
 from kafeat.errors import DataError
 from kafeat.io.readers.csv_quotes import CheckedText
+from tests.zygote import ROOT
 
 
 @pytest.fixture
 def fuzz(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
     return importlib.import_module("fuzz_csv")
 
 

@@ -1,16 +1,13 @@
 import os
 import stat
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.atomic import atomic, write_bytes
 from kafeat.io.storage.location import parse_location
-from tests.zygote import Process, apart
-
-ROOT = Path(__file__).parents[3]
+from tests.zygote import ROOT, Process, apart
 
 
 def names(folder):

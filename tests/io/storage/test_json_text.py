@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import kafeat
 from kafeat.errors import DataError
 from kafeat.io.storage.location import parse_json, parse_location
 from kafeat.io.storage.owner import NAME, Owner, owning
 from tests.jobs.files import transform_parts, verify_file
+from tests.recipes import fit_once
 
 DEEP = b"[" * 100_000
 DAMAGED = {
@@ -33,7 +33,7 @@ damaged = pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     X = np.random.default_rng(0).normal(size=(20, 3))
-    kafeat.fit({"steps": [{"kind": "fourier", "n_components": 8}]}, X).save("map.joblib")
+    fit_once({"steps": [{"kind": "fourier", "n_components": 8}]}, X).save("map.joblib")
     Path("in").mkdir()
     np.save("in/a.npy", X)
     return tmp_path

@@ -9,12 +9,12 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-import kafeat
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.runtime.engine import Engine
 from tests.jobs.files import transform_parts
+from tests.recipes import fit_once
 
 CONFIG = {"chunk_rows": 256, "steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}
 
@@ -28,7 +28,7 @@ def table(rows: int) -> pa.Table:
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a map, a data set of two parts and a CSV beside them that is none, and one file."""
     monkeypatch.chdir(tmp_path)
-    kafeat.fit(CONFIG, table(300)).save("map.joblib")
+    fit_once(CONFIG, table(300)).save("map.joblib")
     for name in ("in/a.parquet", "in/deep/b.parquet", "one.parquet"):
         Path(name).parent.mkdir(exist_ok=True)
         pq.write_table(table(300), name)

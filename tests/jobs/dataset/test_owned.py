@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import kafeat
 from kafeat.errors import SystemRefusedError
 from kafeat.io.data_set import list_parts
 from kafeat.io.options import OutputOptions
@@ -20,6 +19,7 @@ from kafeat.model.shared import shared
 from kafeat.runtime.backends import _threads
 from kafeat.runtime.engine import Engine, Stop
 from tests.jobs.files import transform_parts
+from tests.recipes import fit_once
 
 STEP = {"kind": "fourier", "n_components": 4, "frequencies": "iid", "weights": "uniform"}
 CONFIG = {"chunk_rows": 256, "steps": [STEP]}
@@ -32,7 +32,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafeat.io.storage.owner._MOMENT_SECONDS", 0.1)
     X = np.random.default_rng(0).normal(size=(4, 600, 2))
     for seed in (0, 1):
-        kafeat.fit({**CONFIG, "seed": seed}, X[0]).save(f"map{seed}.joblib")
+        fit_once({**CONFIG, "seed": seed}, X[0]).save(f"map{seed}.joblib")
     Path("in").mkdir()
     for i, rows in enumerate(X):
         np.save(f"in/p{i}.npy", rows)

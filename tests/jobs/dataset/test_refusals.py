@@ -10,6 +10,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, KafeatError, SystemRefusedError, UsageError
+from tests.recipes import fit_once
 from tests.sizes import sampled
 
 STEPS = [{"kind": "standardize"}]
@@ -21,7 +22,7 @@ PART = pa.table({"x": [1.0, 2.0], "id": ["a", "b"], "f0": [1, 2], "n": [{"q": 1}
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a model, the folders `csv` and `parquet` of equal parts, and an output of an earlier run."""
     monkeypatch.chdir(tmp_path)
-    kafeat.fit({"columns": {"include": ["x"]}, "steps": STEPS}, PART).save("m.joblib")
+    fit_once({"columns": {"include": ["x"]}, "steps": STEPS}, PART).save("m.joblib")
     for name in ("csv", "parquet"):
         Path(name).mkdir()
     for i in range(PARTS):

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import kafeat
 from kafeat.errors import DataError
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.transform.options import RowOptions
 from tests.jobs.files import transform_parts
+from tests.recipes import fit_once
 
 STEP = {"kind": "fourier", "n_components": 4, "frequencies": "iid", "weights": "uniform"}
 CONFIG = {"chunk_rows": 256, "steps": [STEP]}
@@ -31,7 +31,7 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
     monkeypatch.chdir(tmp_path)
     X = np.random.default_rng(0).normal(size=(300, 2))
     table = pa.table({"a": X[:, 0], "b": X[:, 1]})
-    kafeat.fit(CONFIG, table).save("map.joblib")
+    fit_once(CONFIG, table).save("map.joblib")
     Path("in").mkdir()
     for name in ("old", "new"):
         pq.write_table(table, f"in/{name}.parquet")

@@ -11,13 +11,13 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-import kafeat
 from kafeat.errors import DataError
 from kafeat.io.options import OutputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.transform.options import BadRowsLimit, RowOptions
 from tests.jobs.files import transform_parts
+from tests.recipes import fit_once
 
 CONFIG = {"chunk_rows": 256, "steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}
 
@@ -42,7 +42,7 @@ Go = Callable[..., DatasetResult]
 def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
     """Three parts: a is sound, b has a bad row, c has two rows of a hundred out of range. What goes on with them."""
     monkeypatch.chdir(tmp_path)
-    kafeat.fit(CONFIG, table(500)).save("map.joblib")
+    fit_once(CONFIG, table(500)).save("map.joblib")
     Path("in").mkdir()
     pq.write_table(table(100, 1), "in/a.parquet")
     pq.write_table(with_last(table(100, 2), np.nan), "in/b.parquet")

@@ -29,6 +29,7 @@ from kafeat.jobs.transform.transform import TransformJob
 from kafeat.model.shared import SharedMap
 from kafeat.runtime.engine import Engine, Pool, Stop
 from tests.jobs.files import transform_file, transform_parts
+from tests.recipes import fit_once
 from tests.zygote import Process
 
 CONFIG = {
@@ -47,7 +48,7 @@ def table(rows: int, seed: int = 0) -> pa.Table:
 @pytest.fixture
 def model(tmp_path: Path) -> str:
     path = str(tmp_path / "map.joblib")
-    kafeat.fit(CONFIG, table(500, seed=9).drop(["id"])).save(path)
+    fit_once(CONFIG, table(500, seed=9).drop(["id"])).save(path)
     return path
 
 
@@ -323,12 +324,6 @@ def test_a_text_that_changes_while_it_is_cut_gives_no_part(model, tmp_path, monk
     run = transform_parts(model, tmp_path / "big.csv", tmp_path / "out", rows_per_file=256)
     assert "expected a file that stays as it is, got one that changed while it was" in run.failed[0].error
     assert (len(run.failed), files(tmp_path / "out")) == (3, {})
-
-
-def test_an_engine_that_is_not_there_leaves_nothing(model, data, tmp_path):
-    with pytest.raises(UsageError, match="expected threads, processes or dask, got 'nothing'"):
-        transform_parts(model, data, tmp_path / "out" / "deep", engine=Engine("nothing"))
-    assert not (tmp_path / "out" / "deep").exists()
 
 
 @pytest.mark.parametrize(

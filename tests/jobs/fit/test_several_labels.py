@@ -119,12 +119,3 @@ def test_on_the_command_line(in_process, run, tmp_path, monkeypatch):
     assert json.loads(evaluated.stdout)["label"] == ["y 1", "y2"]
     run(*fit, "-q", KAFEAT_LABEL="y 1")
     assert kafeat.load("m").provenance.label == "y 1"
-
-
-def test_a_split_with_several_labels_fits_on_training_rows_alone():
-    part = np.where(np.arange(240) < 210, "train", "test")
-    table = TABLE.drop_columns(["t", "n"]).append_column("part", pa.array(part))
-    config = {"steps": [STEPS["metric"]]}
-    split = kafeat.fit(config, table, label=["y 1", "y2"], split="part")
-    alone = kafeat.fit(config, table.slice(0, 210).drop_columns(["part"]), label=["y 1", "y2"])
-    assert np.array_equal(split.transform(X), alone.transform(X))

@@ -1,7 +1,6 @@
 """The first rows of an input: exactly so many, with the bytes that they have in the whole output."""
 
 import hashlib
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,9 +14,9 @@ from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.transform.options import RowOptions
 from tests.jobs.files import transform_file
-from tests.zygote import apart
+from tests.zygote import ROOT, apart
 
-SAMPLES = Path(__file__).parents[3] / "sample_data"
+SAMPLES = ROOT / "sample_data"
 CONFIG = {
     "columns": {"exclude": ["label"]},
     "chunk_rows": 500,

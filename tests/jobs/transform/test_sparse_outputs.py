@@ -17,6 +17,7 @@ from kafeat.io.storage.location import parse_location
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.samplers.intersection_bins import _BinsTransform
 from tests.jobs.files import transform_file, transform_parts, verify_file
+from tests.recipes import fit_once
 
 N, D = 700, 30
 RNG = np.random.default_rng(0)
@@ -27,7 +28,7 @@ PROJECTION = [{"kind": "minmax"}, {"kind": "projection", "matrix": "sparse", "n_
 
 def fit(steps=BINS, **more):
     columns = {"columns": {"exclude": ["y"]}}
-    return kafeat.fit({"chunk_rows": 128, "fit_rows": 400, "steps": steps, **columns, **more}, table())
+    return fit_once({"chunk_rows": 128, "fit_rows": 400, "steps": steps, **columns, **more}, table())
 
 
 def table(X=COUNTS):

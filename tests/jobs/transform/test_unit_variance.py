@@ -15,8 +15,8 @@ from kafeat.errors import GateError, UsageError
 from kafeat.io.options import OutputOptions
 from kafeat.model.feature_map import FeatureMap
 from tests.jobs.files import transform_file, verify_file
+from tests.zygote import ROOT
 
-ROOT = Path(__file__).parents[3]
 DIGITS = ROOT / "sample_data/digits.parquet"
 X = np.random.default_rng(5).standard_normal((900, 3))
 CONFIG = {"chunk_rows": 256, "steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 32}]}

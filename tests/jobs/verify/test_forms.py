@@ -136,11 +136,3 @@ def test_numbers_without_names_are_counted(folder, tmp_path):
     text.write_text("1,2\n" * N)
     with pytest.raises(GateError, match=f"{expected[:-9]}2 columns"):
         verify(folder, "num", text, reading_output=InputOptions(no_header=True))
-
-
-def test_one_feature_has_a_name_too(folder, tmp_path):
-    config = {"columns": {"include": ["a"]}, "steps": [{"kind": "standardize"}]}
-    kafeat.fit(config, folder / "in.parquet").save(tmp_path / "one.joblib")
-    told = "in.parquet: expected the columns of the features in their order, f0, got"
-    with pytest.raises(GateError, match=told):
-        verify_file(tmp_path / "one.joblib", *[str(folder / "in.parquet")] * 2)

@@ -10,10 +10,10 @@ import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 import pytest
 
-import kafeat
 from kafeat.errors import GateError
 from kafeat.io.options import InputOptions
 from tests.jobs.files import transform_file, verify_file
+from tests.recipes import fit_once
 from tests.sizes import sampled
 
 N, CHUNK = 700, 256
@@ -36,7 +36,7 @@ TABLE = pa.table({**KEPT, "x": X})
 def model(tmp_path):
     step = {"kind": "fourier", "n_components": 4, "frequencies": "iid"}
     recipe = {"columns": {"include": ["x"]}, "chunk_rows": CHUNK, "steps": [step]}
-    kafeat.fit(recipe, TABLE).save(tmp_path / "m.joblib")
+    fit_once(recipe, TABLE).save(tmp_path / "m.joblib")
     return str(tmp_path / "m.joblib")
 
 

@@ -10,6 +10,7 @@ import pytest
 import kafeat
 from kafeat.errors import DataError, GateError
 from tests.jobs.files import transform_file, verify_file
+from tests.recipes import fit_once
 from tests.sizes import sampled
 
 N, D, CHUNK = 1500, 3, 100
@@ -20,15 +21,12 @@ X = RNG.normal(size=(N, D))
 @pytest.fixture
 def model(tmp_path):
     step = {"kind": "fourier", "n_components": 6, "frequencies": "iid"}
-    fm = kafeat.fit({"chunk_rows": CHUNK, "steps": [step]}, X)
-    fm.save(tmp_path / "m.joblib")
+    fit_once({"chunk_rows": CHUNK, "steps": [step]}, X).save(tmp_path / "m.joblib")
     return str(tmp_path / "m.joblib")
 
 
 @pytest.fixture
 def source(tmp_path):
-    table = pa.table({"id": np.arange(N), **{f"x{i}": X[:, i] for i in range(D)}})
-    pq.write_table(table.select(["x0", "x1", "x2", "id"]), tmp_path / "in.parquet")
     np.save(tmp_path / "in.npy", X)
     return str(tmp_path / "in.npy")
 

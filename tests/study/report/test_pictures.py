@@ -15,27 +15,23 @@ from kafeat.pictures.canvas import STYLES
 from kafeat.pictures.portraits import MapFigures
 from kafeat.study.report import comparisons
 from kafeat.study.report.pictures import pictures
-from tests.study.summaries import summary_of
+from tests.study.summaries import figure, summary_of
 
 STYLE = STYLES[0]
-
-
-def figure_of(value):
-    return {"mean": value, "standard_error": 0.0}
 
 
 def summary(setting, score, exact=0.9, name="m"):
     return summary_of({
         "map": name, "setting": setting, "n_components": setting.get("n_components", 64), "rows": 100,
-        "rows_test": 1000, "rows_exact": 500, "task": "classification", "relative_frobenius": figure_of(0.1),
-        "score_map": figure_of(score), "score_raw": figure_of(0.5), "score_exact": figure_of(exact),
-        "transform_seconds": figure_of(0.01 + score), "fit_seconds": figure_of(0.1), "columns_raw": 8,
+        "rows_test": 1000, "rows_exact": 500, "task": "classification", "relative_frobenius": figure(0.1, 0.0),
+        "score_map": figure(score, 0.0), "score_raw": figure(0.5, 0.0), "score_exact": figure(exact, 0.0),
+        "transform_seconds": figure(0.01 + score, 0.0), "fit_seconds": figure(0.1, 0.0), "columns_raw": 8,
         "rows_train": 500,
-        "transform_seconds_map": figure_of(0.1), "kernel_seconds_exact": figure_of(0.2),
-        "total_seconds_map_exact_rows": figure_of(0.1),
-        **{f"{cost}_{which}": figure_of(0.1 + score) for which in ("raw", "map", "exact") for cost in (
+        "transform_seconds_map": figure(0.1, 0.0), "kernel_seconds_exact": figure(0.2, 0.0),
+        "total_seconds_map_exact_rows": figure(0.1, 0.0),
+        **{f"{cost}_{which}": figure(0.1 + score, 0.0) for which in ("raw", "map", "exact") for cost in (
             "learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "matrix_bytes")},
-        "score_constant": figure_of(0.5),
+        "score_constant": figure(0.5, 0.0),
     })  # fmt: skip
 
 

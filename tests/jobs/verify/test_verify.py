@@ -77,7 +77,7 @@ def test_the_first_and_the_last_rows_are_always_made_again(model, source, tmp_pa
     ("change", "message"),
     [
         (lambda Z: Z[:-1], "expected more than 1,499 rows"),
-        (lambda Z: np.vstack([Z, Z[:1]]), "expected 1,500 rows, as .*in.npy tells, got 1,501"),
+        (lambda Z: np.vstack([Z, Z[:1]]), "expected 1,500 rows, as in .*in.npy, got 1,501"),
         (lambda Z: np.roll(Z, 1, axis=0), r"row 1 \(index 0\), feature \d: expected"),
         (lambda Z: Z[:, ::-1], r"row 1 \(index 0\)"),
         (lambda Z: Z[:, 1:], "expected 6 columns of features, got 5 columns"),

@@ -8,7 +8,6 @@ closed only after its last byte. An abandoned stream is kept until the process e
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
@@ -28,8 +27,6 @@ _PIECES_AT_ONCE = 4
 # Wait this long for parts in flight. On a lost network, pyarrow gives up after half a minute.
 _GRACE_SECONDS = 15.0
 
-_MOST_AT_ONCE = 5 << 30
-"""Bytes that one request to S3 may have."""
 _PRECONDITION_FAILED = 412
 
 _LEFT = "parts that were uploaded may remain until a lifecycle rule of the bucket removes them: see docs/scaling.md"
@@ -105,11 +102,11 @@ class _Sender:
 def put_new(local_file: str, location: ObjectUri) -> bool | None:
     """Send a local file in one request that the store refuses if an object has the name; then return false.
 
-    Return None without boto3, for a file that is too large for one request, and after an error: the store knows no
-    such requests, or `upload` will meet the error again and report it.
+    Return None without boto3, and after an error: the file is too large for one request, the store knows no such
+    requests, or `upload` will meet the error again and report it.
     """
     fs, path = file_system(location)
-    if fs.type_name != "s3" or os.path.getsize(local_file) > _MOST_AT_ONCE:
+    if fs.type_name != "s3":
         return None
     bucket, _, key = path.partition("/")
 

@@ -103,10 +103,8 @@ def _write_parts(
             for outcome in made:
                 journal.add(outcome)
                 progress(1)
-                tried = len(journal.done) + len(journal.failed)
-                if (plan.parts is None or tried < len(plan.parts)) and journal.must_stop(
-                    request.max_failures
-                ):
+                left = plan.parts is None or len(journal.done | journal.failed) < len(plan.parts)
+                if left and journal.must_stop(request.max_failures):
                     break
     return removed
 

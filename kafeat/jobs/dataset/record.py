@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, get_args
@@ -61,44 +62,25 @@ def record_of(
     }
 
 
-_METRICS = {
-    "exit_code": ("Exit code of the last run.", "exit_code"),
-    "start_timestamp_seconds": ("When the last run began.", "start"),
-    "end_timestamp_seconds": ("When the last run ended.", "end"),
-    "duration_seconds": ("Duration of the last run.", "seconds"),
-    "input_rows": ("Rows of the input that were read.", "input", "rows"),
-    "output_rows": ("Rows of the output.", "output", "rows"),
-    "output_bytes": ("Size of the output.", "output", "bytes"),
-    "parts": ("Parts in the output folder.", "output", "parts"),
-    "failed_parts": ("Parts that could not be made.", "output", "failed"),
-    "bad_rows": ("Rows that could not be transformed.", "bad_rows", "count"),
-    "clipped_values": ("Values beyond the range of the fit that were clipped.", "clipped_values"),
-    "drift_share": ("Largest share of a column outside the range of the fit.", "drift", "largest"),
-    "drift_p_value": ("p-value of the mean of the features.", "drift_test", "p_value"),
-    "drift_least_p_value": ("Least p-value of the parts.", "drift_test", "least_p_value"),
-}
-"""For each metric its help, and the keys of the record that lead to its value."""
-
-
 def metrics(record: dict[str, Any]) -> str:
-    """Return the numbers of a record in the text format of Prometheus. What is not known is left out."""
+    """Return the numbers of a record, and its state, in the text format of Prometheus."""
     escaped = record["output"]["path"].replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-    label, lines = f'output="{escaped}"', list[str]()
-    for name, (help, *keys) in _METRICS.items():
-        value: Any = record
-        for key in keys:
-            value = (value or {}).get(key)
-        if value is not None:
-            number = datetime.fromisoformat(value).timestamp() if isinstance(value, str) else value
-            lines += [*_about(name, help), f"kafeat_{name}{{{label}}} {number}"]
-    lines += _about("state", "1 for the state of the last run, 0 for the others.")
-    ended = [state for state in get_args(State) if state != "running"]
-    lines += [f'kafeat_state{{{label},state="{state}"}} {int(state == record["state"])}' for state in ended]
-    return "\n".join(lines) + "\n"
+    label = f'output="{escaped}"'
+    lines = [f"{name}{{{label}}} {number}\n" for name, number in _numbers(record, "kafeat")]
+    ended = get_args(State)[1:]  # all but running
+    lines += [f'kafeat_state{{{label},state="{state}"}} {int(state == record["state"])}\n' for state in ended]
+    return "".join(lines)
 
 
-def _about(name: str, help: str) -> list[str]:
-    return [f"# HELP kafeat_{name} {help}", f"# TYPE kafeat_{name} gauge"]
+def _numbers(record: dict[str, Any], prefix: str) -> Iterator[tuple[str, float]]:
+    """Yield the numbers with the keys that lead to them; columns may have names that no metric can have."""
+    for key, value in record.items():
+        if key in ("start", "end"):
+            yield f"{prefix}_{key}_time_seconds", datetime.fromisoformat(value).timestamp()
+        elif isinstance(value, dict) and key != "columns":
+            yield from _numbers(value, f"{prefix}_{key}")
+        elif isinstance(value, int | float) and key != "pid":
+            yield f"{prefix}_{key}", value
 
 
 def _scale(done: TransformResult | DatasetResult) -> dict[str, float]:

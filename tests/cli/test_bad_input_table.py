@@ -171,8 +171,9 @@ for name, make in [
     ("a CSV", raw(sound_csv(), "in.parquet")),
 ]:
     bad(f"parquet: {name}", make, 3, says="in.parquet: expected a sound Parquet file, got: ")
-bad("parquet: from stdin", lambda f: "-", 2, "--input-format", "parquet",
-    says="-: expected CSV, Arrow, JSON lines or LIBSVM on standard input, got parquet: it cannot be piped")
+for form in ("parquet", "npy", "npz"):
+    bad(f"{form}: from stdin", lambda f: "-", 2, "--input-format", form,
+        says=f"-: expected CSV, Arrow, JSON lines or LIBSVM on standard input, got {form}: it cannot be piped")
 # --- NPY
 for name, make in [
     ("objects", npy(np.array([[1, "x", None]] * 3, dtype=object))),
@@ -214,8 +215,6 @@ for name, make, said in [
      "1 (index 0), column 'c2': expected a finite number, got 1e+39, which overflows float32"),
 ]:
     bad(f"npy: {name}", make, 3, says="in.npy: row " + said + "; --on-bad-rows drop")
-bad("npy: from stdin", lambda f: "-", 2, "--input-format", "npy",
-    says="-: expected CSV, Arrow, JSON lines or LIBSVM on standard input, got npy: it cannot be piped")
 # --- Arrow
 for name, make, said in [
     ("a null", ipc(b=[1.0, None] * 6),

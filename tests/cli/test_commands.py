@@ -127,7 +127,6 @@ def test_the_help_of_many_options_shows_those_that_most_users_need_and_names_the
         ("evaluate --model map.joblib sample_data/digits.csv --label p20", 3, "not a feature of the map"),
         ("evaluate --model map.joblib sample_data/digits.csv --rows 1", 2, "rows"),
         ("kinds fuorier", 2, "did you mean 'fourier'"),
-        ("nope", 2, "No such command"),
     ],
 )  # fmt: skip
 def test_exit_codes(run, folder, arguments, code, message):
@@ -180,8 +179,6 @@ def test_rows_none_give_a_valid_output_of_no_rows(run, folder, tmp_path):
     evaluate = run("evaluate --model", folder / "map.joblib", "none.csv", cwd=tmp_path, code=3)
     assert "row" in fit.stderr
     assert "row" in evaluate.stderr
-    (tmp_path / "empty.csv").write_bytes(b"")
-    run("transform --model", folder / "map.joblib", "empty.csv", "o.npy", cwd=tmp_path, code=3)
 
 
 @pytest.mark.slow

@@ -91,5 +91,3 @@ def test_what_the_machine_refuses(tmp_path):
         open_reader("a.csv", "xls")
     with pytest.raises(SystemRefusedError, match="expected a regular file, got a pipe or a device"):
         open_reader("/dev/null", "parquet")
-    with pytest.raises(UsageError, match="--delimiter: expected one character, got ''"):
-        open_reader("a.csv", delimiter="")

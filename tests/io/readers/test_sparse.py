@@ -18,7 +18,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 import kafeat
 from kafeat.contract.tile import SparseRows
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import DataError
 from kafeat.io.readers import libsvm
 from kafeat.io.readers.libsvm import cut, parsed, tidied
 from kafeat.io.readers.memory import reader_of
@@ -299,9 +299,6 @@ def test_refusals(tmp_path):
     told = "expected at least one index:value, got labels only"
     with open_reader(tmp_path / "x.svm") as source, pytest.raises(DataError, match=told):
         read(source)
-    told = "expected CSV, Arrow, JSON lines or LIBSVM on standard input, got npz: it cannot"
-    with pytest.raises(UsageError, match=told):
-        open_reader("-", "npz")
     assert libsvm.MOST_INDEX == 2**31 - 1
 
 

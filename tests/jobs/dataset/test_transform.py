@@ -83,11 +83,6 @@ def test_every_part_is_what_a_run_of_its_own_makes(model, data, tmp_path):
         transform_file(model, f"{data}/{name}", alone, keep=["id"])
         assert files(out)[name] == Path(alone).read_bytes()
     assert set(files(out)) == set(SIZES)
-
-
-def test_readers_see_the_parts_and_their_partitions_alone(model, data, tmp_path):
-    out = str(tmp_path / "out")
-    transform_parts(model, data, out, keep=["id"])
     seen = ds.dataset(out, partitioning="hive").to_table()
     assert seen.num_rows == 1000
     assert set(seen["year"].to_pylist()) == {2023, 2024}
@@ -224,16 +219,12 @@ def test_an_output_that_holds_something_is_refused(model, data, tmp_path):
     assert files(out)["precious.parquet"] == b"something"
 
 
-def rewrite(path: str, content: pa.Table) -> None:
-    pq.write_table(content, path)
-
-
 def test_resume_makes_again_what_has_changed_and_nothing_else(model, data, tmp_path):
     out = str(tmp_path / "out")
     transform_parts(model, data, out)
     before = {name: parse_location(f"{out}/{name}").entry() for name in SIZES}
     assert transform_parts(model, data, out, resume=True).kept == 3
-    rewrite(f"{data}/year=2024/a.parquet", table(300, seed=77))
+    pq.write_table(table(300, seed=77), f"{data}/year=2024/a.parquet")
     assert transform_parts(model, data, out, resume=True).kept == 2
     after = {name: parse_location(f"{out}/{name}").entry() for name in SIZES}
     assert [name for name in SIZES if before[name] != after[name]] == ["year=2024/a.parquet"]
@@ -402,10 +393,10 @@ def test_the_command_says_what_was_removed_and_what_is_strange(in_process, model
     ]
 
 
-SLOWLY = pytest.mark.slow
-
-
-SOME = [signal.SIGTERM, *(pytest.param(one, marks=SLOWLY) for one in (signal.SIGINT, signal.SIGKILL))]
+SOME = [
+    signal.SIGTERM,
+    *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGINT, signal.SIGKILL)),
+]
 
 
 @pytest.mark.parametrize("number", SOME)

@@ -240,7 +240,7 @@ class InputOptions:
     )  # fmt: skip
     date_format: Sequence[str] = option(
         (), "Form of times in text, with the letters of strftime, such as %d.%m.%Y (default: ISO 8601, or that of each "
-        "column, where it is clear); %s for seconds since 1970. Repeatable.",
+        "column, where it is clear); %s for seconds since 1970, %Q for milliseconds. Repeatable.",
         group="Input", metavar="FORMAT", multiple=True, rare=True,
     )  # fmt: skip
     limit: int | None = option(

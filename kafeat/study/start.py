@@ -32,9 +32,11 @@ def config_for(data: Any, labels: Sequence[str], reading: InputOptions | None = 
     said: list[str] = []
     with rereadable(data, reading, tuple(labels) or None) as source:
         tell, start = Listener(warn=said.append), load_start({})[0]
-        table = read_table(source, start, tuple(labels), None, tell, counted=False, every=True)
+        table = read_table(source, start, tuple(labels), None, tell, counted=bool(labels), every=True)
         base = load_start({"columns": {"exclude": list(labels)}})[0]
         config = with_columns(base, table.groups, _steps(table.groups, "target" if labels else "one_hot"))
+        if labels:
+            said.insert(0, table.summary.taken_for("auto", "kafeat tune --task {}"))
         return commented(config, [*_comments(table.place, table.groups, labels), *said])
 
 
@@ -63,7 +65,7 @@ def _comments(place: str, groups: Groups, labels: Sequence[str]) -> Iterator[str
 
 
 def _described(look: Look, labelled: bool) -> str:
-    figures = [look.type]
+    figures = ["times" if look.reading == "times" and look.type in ("text", "numbers") else look.type]
     if look.distinct is not None:
         figures += [f"{look.distinct:,} different", *([f"{look.missing:,} missing"] if look.missing else [])]
     figures += [f"such as {look.example}"] if look.example else []

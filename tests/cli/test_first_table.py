@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import subprocess
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -304,3 +305,40 @@ def test_units_of_several_scales_or_of_no_column_are_said(tuned):
     assert [
         name in told for name in ("'a': expected a number, got 'x!'", "'b': expected a number, got '?!'")
     ] == [True] * 2
+
+
+TIMES = [datetime(2022, 1, 5, 3, 7, 11) + timedelta(days=37 * i, hours=5 * i) for i in range(N)]
+DAYS = [f"{time:%d/%m/%Y}" for time in TIMES]
+SECONDS = [int((time - datetime(1970, 1, 1)).total_seconds()) for time in TIMES]
+
+
+def now_and_then(word, others):
+    return [one if i % 10 else word for i, one in enumerate(others)]
+
+
+NAMED = {
+    "months in digits": ([f"{time:%Y%m}" for time in TIMES], r"looks like times: (--date-format %Y%m) reads 202201 ",
+        "a: times, .* 2022-01-01T"),
+    "seconds": (SECONDS, r"looks like times: (--date-format %s) reads 1641352031 ", "a: times, .* 2022-01-05T03:07:11"),
+    "milliseconds": ([f"{one}000" for one in SECONDS], r"like times: (--date-format %Q) reads 1641352031000 ",
+        "a: times, .* 2022-01-05T03:07:11"),
+    "the end of time": (now_and_then("9999-12-31", [f"{time:%Y-%m-%d}" for time in TIMES]),
+        r"far from all others: 'a' \(9999-12-31\): if .*, (--null-.*) reads", "a: times, .* 2022-02-11T"),
+    "no day": (now_and_then("00/00/0000", DAYS),
+        r"'a': expected a time as %d/%m/%Y, got '00/00/0000'; (--null-values 00/00/0000) reads",
+        "a: times, .* 2022-02-11T"),
+    "few days": ([DAYS[i % 6] if i % 4 else "none" for i in range(N)],
+        r"looks like times, of which some, such as 'none', are not as %d/%m/%Y: (--null-values none) reads",
+        "a: times, .* 2022-02-11T"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_a_named_option_reads_the_same_file(in_process, tmp_path, case):
+    values, told, read = NAMED[case]
+    (tmp_path / "mine.csv").write_text("a;b;y\n" + rows(map(str, values), HALVES, Y))
+    first = in_process(*FOR, "y", cwd=tmp_path)
+    found = re.search(told, " ".join((first.stdout + first.stderr).replace("\n#", " ").split()))
+    assert found, first
+    again = in_process(*FOR, "y", *shlex.split(found[1]), cwd=tmp_path)
+    assert re.search(f"#   {read}", again.stdout), again

@@ -19,6 +19,8 @@ ISO = "%Y-%m-%d"
 """The form of dates of ISO 8601."""
 SECONDS = "%s"
 """The form of times that are seconds since 1970."""
+EPOCHS = {SECONDS: 1.0, "%Q": 1000.0}
+"""The forms of times that are numbers since 1970, and how many of these are a second."""
 KEEP, UTC = "keep", "UTC"
 """Time zones: the hours as written, whatever offset follows them, and those of UTC."""
 

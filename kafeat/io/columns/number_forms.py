@@ -166,11 +166,15 @@ def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
     return None if name and not (known or first) else _Word(text, core, units, known, match[1] is not None)
 
 
+def missed(text: str) -> str:
+    """Return the option that reads a word as missing."""
+    return f"--null-values {quote(text[:60])} reads it as missing, and is repeated for other words"
+
+
 def remedy(text: str, dialect: Dialect, may_miss: bool) -> str:
     """Return how to read a value that is not a number in a dialect, in a column that may have missing values."""
     word = _word(text, dialect.units)
-    null = f"; --null-values {quote(text[:40])} reads it as missing, and is repeated for other words"
-    null *= may_miss
+    null = f"; {missed(text)}" * may_miss
     if word is None or not _is_number(word.core) or re.fullmatch("[0-9.,]+[A-Ze]", text):  # 0A
         if re.search(rf"[0-9][-{MINUS}]$", text):
             return "; write the minus before the number"

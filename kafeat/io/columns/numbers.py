@@ -6,7 +6,7 @@ A value that is not a number becomes NaN. `spell_problem` describes it afterward
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -22,6 +22,16 @@ from kafeat.types import Array, Floats, Mask
 NOT_FINITE = re.compile("[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 
 Doubles = npt.NDArray[np.float64]
+
+
+def far_ends(known: Floats, marks: Collection[float] = ()) -> list[float]:
+    """Return the ends that repeat, and are farther from the others than these are apart. If given, they are `marks`."""
+    ends = {float(known.min()), float(known.max())} if len(known) else set[float]()
+    ends &= {*marks} if marks else ends
+    others = known[~np.isin(known, [*(marks or ends)])] if ends else known
+    spread = np.ptp(others) if len(others) else 0.0
+    distances = {end: np.abs(others - end).min(initial=np.inf) for end in ends}
+    return [end for end in ends if (known == end).sum() > 1 and distances[end] > spread > 0.0]
 
 
 def storage_of(kind: pa.DataType) -> pa.DataType:

@@ -16,7 +16,7 @@ from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.dialect import ISO, KEEP, NOTHING_ASKED
 from kafeat.io.columns.fields import fields_of, is_harmful, refuse_slips, require
 from kafeat.io.columns.numbers import first_no_number, spell_problem
-from kafeat.io.columns.times import MOSTLY, Guess, guess_dates
+from kafeat.io.columns.times import MOSTLY, Guess, digits_form, guess_dates
 
 if TYPE_CHECKING:
     from kafeat.io.columns.fields import Field, Table
@@ -171,11 +171,13 @@ def times_of(table: Table, field: Field) -> Guess:
     texts = table.first_texts(field.name)
     guess = guess_dates(texts, table.asked)
     if field.kind == "number" and texts and guess.share < MOSTLY:
-        problem = (
-            f"expected times, got numbers such as {texts[0]!r}; --date-format %s reads seconds since 1970, and "
-            "%Y%m%d dates such as 20240229"
+        form = digits_form(texts, table.asked)
+        advice = (
+            f"{form} reads them" if form else "%s reads seconds since 1970, and %Y%m%d dates such as 20240229"
         )
-        return guess._replace(problem=problem)
+        return guess._replace(
+            problem=f"expected times, got numbers such as {texts[0]!r}; --date-format {advice}"
+        )
     return guess
 
 

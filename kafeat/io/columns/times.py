@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC as UTC_ZONE
 from datetime import datetime
@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafeat.io.columns.dialect import ISO, KEEP, SECONDS, UTC, Asked, Dialect
+from kafeat.io.columns.dialect import EPOCHS, ISO, KEEP, SECONDS, UTC, Asked, Dialect
+from kafeat.io.columns.number_forms import missed
 from kafeat.io.columns.numbers import doubles, indices_of, is_text, stored, to_doubles, valid, without_nulls
 from kafeat.io.columns.values import decoded
 
@@ -37,7 +38,8 @@ _PARTS = {
 """Patterns of the letters after a % of a date format. All are bounded: model files name them in any order."""
 # A time of day after a date, with all that Arrow's own parser accepts, and more.
 _TIME_OF_DAY = (
-    rf"(?:(?:T|,? ){_PARTS['H']}(?::{_PARTS['M']}(?::{_PARTS['S']}(?:\.{_PARTS['f']})?)?)?(?: ?{_PARTS['p']})?"
+    rf"(?:(?:T|,? ){_PARTS['H']}(?:(?P<mark>[:.]){_PARTS['M']}(?:(?P=mark){_PARTS['S']}(?:\.{_PARTS['f']})?)?)?"
+    rf"(?: ?{_PARTS['p']})?"
     rf"(?: ?{_PARTS['z']})?)?"
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -58,7 +60,7 @@ def to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
     if is_text(kind):
         return _text_to_seconds(values, dialect)
     if not pa.types.is_temporal(kind):
-        return local_seconds(to_doubles(values), dialect.timezone)
+        return local_seconds(to_doubles(values) / EPOCHS.get(dialect.dates, 1.0), dialect.timezone)
     if pa.types.is_date(kind):
         values = values.cast(pa.timestamp("ms" if pa.types.is_date64(kind) else "s"))
     counts = values.cast(pa.int64())
@@ -118,8 +120,8 @@ def _text_to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
     import pyarrow.compute as pc  # slow to import
 
     text = without_nulls(values.cast(pa.string()), dialect)
-    if dialect.dates == SECONDS:
-        return local_seconds(to_doubles(text), dialect.timezone)
+    if dialect.dates in EPOCHS:
+        return local_seconds(to_doubles(text) / EPOCHS[dialect.dates], dialect.timezone)
     first = text.drop_null()[:1]
     kinds = _OF_TEXT if dialect.dates == ISO else (*_OF_TEXT, pa.float64()) if not dialect.dates else ()
     if kinds and dialect.timezone == KEEP and pc.match_substring_regex(first, _OFFSET).true_count:
@@ -148,7 +150,7 @@ def has_offset(text: str) -> bool:
 @lru_cache(maxsize=64)
 def time_pattern(form: object) -> re.Pattern[str]:
     """Return the pattern of a date format, which a time of day may follow if it has none. Others raise ValueError."""
-    expected = "expected %s, or year, month and day, such as %d.%m.%Y, with letters of strftime"
+    expected = "expected %s, %Q, or year, month and day, such as %d.%m.%Y, with letters of strftime"
     if not isinstance(form, str) or len(form) > 100 or not form.isprintable():
         raise ValueError(f"{expected}, got {form!r:.60}")
     letters = re.findall("%(.?)", form)
@@ -156,12 +158,14 @@ def time_pattern(form: object) -> re.Pattern[str]:
     signs = [letter for letter in letters if letter != "%"]
     if len(set(signs)) < len(signs):  # of adjacent names, every split of a text would be tried
         raise ValueError(once)
-    if form != SECONDS:
+    if form not in EPOCHS:
         dated = set("Yy") & set(letters) and set("mbB") & set(letters)
         if not dated or not set(letters) <= set(_PARTS):
             raise ValueError(f"{expected}, got {form!r}")
     pieces = re.split("%(.)", form)
     pattern = "".join(_PARTS.get(piece, "") if i % 2 else re.escape(piece) for i, piece in enumerate(pieces))
+    if _JOINED.search(form):  # where 1 or 2 digits would be read in several ways
+        pattern = pattern.replace(r"\d{1,2}", r"\d\d") + r"(?:\.0)?"
     if not set("HI") & set(letters):
         pattern += _TIME_OF_DAY
     elif "z" not in letters:
@@ -175,9 +179,9 @@ def time_pattern(form: object) -> re.Pattern[str]:
 def parse_time(text: str, dialect: Dialect) -> tuple[float, bool]:
     """Return a time as seconds, or NaN, and true if it is an instant: it has an offset that counts, or is a number."""
     found = time_pattern(dialect.dates or ISO).fullmatch(text)
-    if dialect.dates == SECONDS or (found is None and not dialect.dates):
+    if dialect.dates in EPOCHS or (found is None and not dialect.dates):
         number = doubles([text])  # not `to_doubles`: true is 1 as a number, but no time
-        return (math.nan if number is None else float(number[0])), True
+        return (math.nan if number is None else float(number[0]) / EPOCHS.get(dialect.dates, 1.0)), True
     written = None if found is None else _written(found.groupdict())
     if written is None:
         return math.nan, False
@@ -218,13 +222,29 @@ def _written(parts: Mapping[str, str | None]) -> tuple[int, float, int | None] |
 
 _FORMS = (
     ISO, "%Y/%m/%d", "%Y.%m.%d", "%Y-%m", "%d %b %Y", "%d-%b-%Y", "%d. %b %Y", "%d %b %y", "%d-%b-%y", "%b %d, %Y",
-    "%b %d %Y", "%a, %d %b %Y", "%b-%Y", "%b %Y", "%m/%Y",
+    "%b %d %Y", "%b-%Y", "%b %Y", "%m/%Y", "%d%b%Y", "%d%b%Y:%H:%M:%S", "%d/%b/%Y:%H:%M:%S", "%b %d %H:%M:%S %Y",
 )  # fmt: skip
-_COMPACT = "%Y%m%d"
-"""Eight digits that are a day. A column has this form only if all its values do, between 1900 and 2100."""
-_COMPACT_DAY = re.compile(
-    rf"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]){_TIME_OF_DAY}", re.ASCII | re.IGNORECASE
-)
+"""The name of a weekday may come before each."""
+_WEEKDAY = re.compile(r"(?:mo|tu|di|we|mi|th|do|fr|sa|su|so)[a-z]{0,8}\.?(,? )", re.ASCII | re.IGNORECASE)
+_JOINED = re.compile("%[YymdHMS]%[mdHMS]")
+_MONTH_OF_YEAR, _CLOCK = r"(?:19|20)\d\d(?:0[1-9]|1[0-2])", r"(?:[01]\d|2[0-3])[0-5]\d"
+_DAY_OF_YEAR = rf"{_MONTH_OF_YEAR}(?:0[1-9]|[12]\d|3[01])"
+_SINCE_1970 = r"(?:9[5-9]\d{7}|1\d{9}|2[0-4]\d{8})"  # 2000 to 2049
+_DIGITS = {
+    form: re.compile(rf"{pattern}(?:\.0)?", re.ASCII | re.IGNORECASE)
+    for form, pattern in {
+        "%Y%m%d": _DAY_OF_YEAR + _TIME_OF_DAY,
+        "%Y%m%d%H%M": _DAY_OF_YEAR + _CLOCK,
+        "%Y%m%d%H%M%S": rf"{_DAY_OF_YEAR}{_CLOCK}[0-5]\d",
+        "%Y%m%dT%H%M%S": rf"{_DAY_OF_YEAR}T{_CLOCK}[0-5]\d(?: ?{_PARTS['z']})?",
+        "%Y%m": _MONTH_OF_YEAR,
+        SECONDS: rf"{_SINCE_1970}(?:\.\d{{1,9}})?",
+        "%Q": rf"{_SINCE_1970}\d{{3}}",
+    }.items()
+}
+"""Forms without marks, and what all values of a column must be to have them."""
+_OFTEN_NUMBERS = ("%Y%m", *EPOCHS)
+"""Those of them that ordinary numbers have, too: they are only read if an option names them."""
 _ORDERS = {4: ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y"), 2: ("%d{0}%m{0}%y", "%m{0}%d{0}%y", "%y{0}%m{0}%d")}
 """Forms with the same mark twice, by the digits of the year. A number above 12 or 31 shows which one it is."""
 _THREE_NUMBERS = re.compile(
@@ -266,11 +286,16 @@ class Guess(NamedTuple):
 
 def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     """Return the form that most of the distinct texts have. A form from the options comes first."""
-    words = [word for word in dict.fromkeys(map(str.strip, texts)) if not asked.dialect.is_missing(word)]
+    words = _present(texts, asked)
     some = words[:_SOME]
-    marks = {(match[1], len(match[2])) for match in map(_THREE_NUMBERS.fullmatch, some) if match}
+    days = [match[1] for match in map(_WEEKDAY.match, some) if match]
+    weekday = f"%a{days[0]}" if 2 * len(days) > len(some) else ""
+    dates = (_WEEKDAY.sub("", word, count=1) if weekday else word for word in some)
+    marks = {(match[1], len(match[2])) for match in map(_THREE_NUMBERS.fullmatch, dates) if match}
     orders = (form.format(mark) for mark, year in sorted(marks) for form in _ORDERS[year])
-    forms = [*asked.dates, *_FORMS, *orders, *([_COMPACT] if are_days(words, asked) else [])]
+    digits = digits_form(words, asked)
+    plain = [] if digits in ("", *_OFTEN_NUMBERS) else [digits]
+    forms = [*asked.dates, *(weekday + form for form in (*_FORMS, *orders)), *plain]
     first = {form: _have(some, form, asked) for form in forms}
     least = min(max(map(sum, first.values())), 0.5 * len(some))
     have = {form: _have(words, form, asked) for form in forms if sum(first[form]) >= least}
@@ -285,7 +310,9 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     alike = [form for form in have if any(own) and have[form] == own]  # other values have other forms
     if best in asked.dates or len(alike) < 2:
         return Guess(best, share, "", note)
-    alike = [form for form in alike if form[:2] != "%y" or "-" in form]  # 13/01/20 begins with a day
+    alike = [
+        form for form in alike if not form.removeprefix(weekday).startswith("%y") or "-" in form
+    ]  # 13/01/20 begins with a day
     alike.sort(key=lambda form: "%m" in form.partition("%d")[0])  # days first
     problem = (
         f"expected a time, got {words[own.index(True)]!r}, and no value tells the day from the month"
@@ -297,13 +324,16 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
 def _unread(some: Sequence[str], have: Sequence[Sequence[bool]], own: Sequence[bool], form: str) -> str:
     """Return why texts, some of which have these forms, are not read as times; empty if they look different."""
     least = LEAST_TIMES * len(some)
-    odd = repr(next((word for word, has in zip(some, own, strict=True) if not has), "")[:40])
+    other = next((word for word, has in zip(some, own, strict=True) if not has), "")[:40]
+    odd = repr(other)
     for pattern, said in _UNREAD.items():
         found = [match for word in some if (match := re.fullmatch(pattern, word, re.IGNORECASE))]
         if len(found) >= least > 0:
             return said.format(word=odd, form=quote(f"%b{(found[0].groups() or ' ')[0]}%y"))
     if least and (sum(own) >= MOSTLY * len(some) or sum(map(any, zip(*have, strict=True))) >= least):
-        return f"looks like times, of which some, such as {odd}, are not as {form}: write all in one form"
+        any_form = any(has[some.index(other)] for has in have) if other in some else True
+        advice = "write all in one form" if any_form else missed(other)
+        return f"looks like times, of which some, such as {odd}, are not as {form}: {advice}"
     return ""
 
 
@@ -313,11 +343,28 @@ def _have(words: Sequence[str], form: str, asked: Asked) -> list[bool]:
     return [not math.isnan(parse_time(word, dialect)[0]) for word in words]
 
 
-def are_days(texts: Sequence[str], asked: Asked) -> bool:
-    """Return true if all texts are days without separators, such as 20200131."""
-    words = (word for word in map(str.strip, texts) if not asked.dialect.is_missing(word))
-    days = map(_COMPACT_DAY.fullmatch, words)
-    return next(days, None) is not None and all(days)
+def digits_form(texts: Iterable[str], asked: Asked) -> str:
+    """Return the form without marks, such as 20200131, that all texts have, or an empty text."""
+    first = next((word for word in map(str.strip, texts) if not asked.dialect.is_missing(word)), "")
+    forms = [form for form, pattern in _DIGITS.items() if pattern.fullmatch(first)]
+    words = _present(texts, asked) if forms else ()
+    return next((form for form in forms if all(map(_DIGITS[form].fullmatch, words))), "")
+
+
+def _present(texts: Iterable[str], asked: Asked) -> list[str]:
+    """Return the distinct texts that are not missing."""
+    return [word for word in dict.fromkeys(map(str.strip, texts)) if not asked.dialect.is_missing(word)]
+
+
+def are_times(texts: Sequence[str], asked: Asked) -> tuple[bool, str]:
+    """Return true for numbers that are read as times, or else why they may be meant as times."""
+    form, named = digits_form(texts, asked), [one for one in asked.dates if one not in EPOCHS]
+    words = sorted(_present(texts, asked)) if form or named else []
+    if form not in _OFTEN_NUMBERS or form in asked.dates:
+        every = (all(_have([word], one, asked)[0] for word in words) for one in named if words)
+        return bool(form) or any(every), ""
+    several = len(words) > 2 and (form != "%Y%m" or words[0][:4] < words[-1][:4])
+    return False, f"looks like times: --date-format {form} reads {words[0]}" if several else ""
 
 
 def spell_time_problem(value: object, dialect: Dialect) -> str:
@@ -332,6 +379,10 @@ def spell_time_problem(value: object, dialect: Dialect) -> str:
         "such as 2024-02-29 or 2024-02-29T12:30:00Z" if dialect.dates in ("", ISO) else f"as {dialect.dates}"
     )
     guess = guess_dates([value], Asked(nulls=dialect.nulls))
-    remedy = guess.problem.partition("--date-format ")[2] or quote(guess.form)
-    remedy = f"{remedy} reads it" if guess.share else "names another form"
-    return f"expected a time {form}, got {value[:60]!r}; --date-format {remedy}"
+    forms = guess.problem.partition("--date-format ")[2] or quote(guess.form)
+    if guess.share:
+        remedy = f"--date-format {forms} reads it, if all values are so; otherwise write all in one of the two forms"
+    else:
+        other = "--date-format names another form; " if re.search("[1-9]", value) else ""  # 00/00/0000
+        remedy = other + missed(value.strip())
+    return f"expected a time {form}, got {value[:60]!r}; {remedy}"

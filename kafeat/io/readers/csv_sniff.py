@@ -18,7 +18,7 @@ from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.dialect import CODE, Asked, Dialect, as_option
 from kafeat.io.columns.fields import Field
 from kafeat.io.columns.number_forms import TOTALS, guess_numbers, remedy, unclear
-from kafeat.io.columns.numbers import NOT_FINITE, doubles, to_doubles, with_points, without_nulls
+from kafeat.io.columns.numbers import NOT_FINITE, doubles, far_ends, to_doubles, with_points, without_nulls
 from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, growing
 from kafeat.types import Floats
 
@@ -216,18 +216,8 @@ def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
         note = f"values such as {code[1]!r} are read as codes and not as numbers, as all have {len(code[1])} characters"
         return replace(field, kind="text", spelled=f"text ({code[1]!r})", note=note)
     zeros, known = _ZEROS.search(lines), numbers[np.isfinite(numbers)]
-    ends = {float(known.min()), float(known.max())} if len(known) else set[float]()
-    ends = {end for end in ends if abs(end) in _NINES}
-    others = known[~np.isin(np.abs(known), [*_NINES])] if ends else known
-    far = np.ptp(others) if len(others) else 0.0
-    ends = {
-        end
-        for end in ends
-        if (known == end).sum() > 1 and np.abs(others - end).min(initial=np.inf) > far > 0.0
-    }
-    markers = (
-        {texts[row].strip() for row in np.flatnonzero(np.isin(numbers, [*ends])).tolist()} if ends else ()
-    )
+    ends = far_ends(known, _NINES)
+    markers = {texts[row].strip() for row in np.flatnonzero(np.isin(numbers, ends)).tolist()} if ends else ()
     return replace(field, code=zeros[1] if zeros else "", markers=tuple(sorted(markers)))
 
 
@@ -285,7 +275,7 @@ _NAME = re.compile(rf"[+-]?0[0-9]|\+[0-9]+\Z|{CODE}\Z")
 _ZEROS, _EXPONENT = re.compile("\n(0[0-9]+)\n"), re.compile(f"\n({CODE})\n")
 _STEM = re.compile("([0-9]{3,})(?:-[0-9]+)?")
 _EXCEL = re.compile('="[^"]*"')
-_NINES = frozenset(10.0**digits - 1.0 for digits in range(2, 10))
+_NINES = frozenset(sign * (10.0**digits - 1.0) for digits in range(2, 10) for sign in (-1.0, 1.0))
 """Numbers of nines. If all other values are far away, they stand for missing values, such as -999."""
 
 

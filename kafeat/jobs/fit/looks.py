@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -15,7 +16,7 @@ from kafeat.errors import DataError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field
 from kafeat.io.columns.selection import refuse_unclear, times_of
-from kafeat.io.columns.times import LEAST_TIMES, Guess, are_days, guess_dates, parse_time
+from kafeat.io.columns.times import LEAST_TIMES, Guess, are_times, guess_dates, parse_time
 from kafeat.io.columns.values import numbers_or_text
 from kafeat.io.readers.base import Reader
 from kafeat.maths.task import class_numbers
@@ -35,6 +36,8 @@ _MOST_DIFFERENT, _NEARLY_ALL = 0.5, 0.98
 _LEAST_ROWS = 20
 # Ids that repeat have between these shares of the rows as distinct values.
 _IDS = 0.1, 0.9
+_PAIR = re.compile(r" *[0-9.,]+ ?[/:x×] ?[0-9.,]+ *")
+"""Two measured numbers, such as 120/80, which are no id."""
 
 Recipe = dict[str, Any]
 IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
@@ -270,13 +273,16 @@ def _look(field: Field, column: Any, source: Reader, guess: Guess | None) -> Loo
     reason = field.note if reading is None and field.note else reason
     example = _example(present, reading, source, guess)
     few, many = (share * n for share in _IDS)
-    repeats = reading not in ("times", "texts") and n >= _LEAST_ROWS and few <= len(counts) <= many
+    named = reading not in ("times", "texts") and not (guess and guess.note)
+    named = named and 2 * sum(map(bool, map(_PAIR.fullmatch, words.tolist()))) <= len(words)
+    repeats = named and n >= _LEAST_ROWS and few <= len(counts) <= many
     return Look(field.name, known, n, missing, len(words), reading, reason, repeats, example)
 
 
 def _example(present: Array, reading: Reading | None, source: Reader, guess: Guess | None) -> str:
     """Return the first value as it is read. The time of a text is in ISO 8601."""
-    text = str(present[0]).strip() if len(present) else ""
+    words = map(str.strip, map(str, present))
+    text = next((word for word in words if not source.asked.dialect.is_missing(word)), "")
     if reading == "times" and present.dtype.kind != "M" and text:
         form = guess.form if guess is not None else guess_dates([text], source.asked).form
         seconds = parse_time(text, replace(source.asked.dialect, dates=form))[0]
@@ -290,10 +296,9 @@ def _plainly(field: Field, source: Reader) -> dict[str, Any]:
         return {"reading": None, "reason": "no rows"}
     if field.kind == "other":
         return {"reading": None, "reason": "neither numbers, text nor times"}
-    days = (
-        source.untyped and field.kind == "number" and are_days(source.first_texts(field.name), source.asked)
-    )
-    return {"reading": "times" if days or field.kind in ("date", "timestamp") else "numbers"}
+    texts = source.first_texts(field.name) if source.untyped and field.kind == "number" else ()
+    times, note = are_times(texts, source.asked)
+    return {"reading": "times" if times or field.kind in ("date", "timestamp") else "numbers", "reason": note}
 
 
 def _reading(words: list[str], counts: Array, looked: int, guess: Guess) -> tuple[Reading | None, str]:

@@ -8,14 +8,17 @@ from dataclasses import dataclass, replace
 from functools import cache
 from shlex import quote
 
+import numpy as np
+import pyarrow as pa
+
 from kafeat.config import Config
 from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.errors import counted, quoted
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.dialect import ISO, KEEP, UTF8
 from kafeat.io.columns.fields import MOST_LISTED, Field, abbreviated, are_numbers, fields_of, listed, shown
-from kafeat.io.columns.numbers import first_no_number
-from kafeat.io.columns.times import LEAST_TIMES, guess_dates, has_offset
+from kafeat.io.columns.numbers import far_ends, first_no_number
+from kafeat.io.columns.times import LEAST_TIMES, guess_dates, has_offset, to_seconds
 from kafeat.io.readers.base import Reader
 
 # Names of columns that are rarely features, in lower case, without spaces and underscores.
@@ -124,7 +127,10 @@ def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
                 f"{place}: most values are numbers, but {odd[:40]!r} is not, so all are text: "
                 f"{_null_options(source, odd[:40])} --drop-unlabelled leaves such rows out"
             )
-        if field.kind == "text" and guess_dates(texts, source.asked).share >= LEAST_TIMES:
+        guess = guess_dates(texts, source.asked) if field.kind == "text" else None
+        if guess is not None and guess.note:
+            yield f"{place}: {guess.note}"
+        if guess is not None and guess.share >= LEAST_TIMES:
             yield (
                 f"{place}: the values are times, such as {texts[0][:40]!r}, and each becomes a class: to predict a "
                 "time, make a column of numbers of it, such as the days since a date"
@@ -149,14 +155,7 @@ def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: boo
         yield f"{source.location}: {source.odd_rows}"
     yield from _codes(source, columns)
     yield from _absent_units(source)
-    marked = [field for field in source.fields if field.markers and field.name in columns.names]
-    if marked:
-        which = ", ".join(f"{quoted(field.name)} ({', '.join(field.markers)})" for field in marked[:8])
-        words = [word for field in marked for word in field.markers]
-        yield (
-            f"{source.location}: values that repeat, and are far from all others: {which}: if they stand for what is "
-            f"missing, {_null_options(source, *words)} reads them so"
-        )
+    yield from _markers(source, columns)
     excluded = {name for _, found in expand(config.columns.exclude, names) for name in found}
     for field in source.fields:
         if field.note and field.name not in excluded:
@@ -169,6 +168,36 @@ def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: boo
         yield f"{source.location}: nothing was left out as {missing} (columns.exclude): the file has no such column"
     if not source.positional:
         yield from _likely_labels(source.location, columns, names)
+
+
+def _markers(source: Reader, columns: Columns) -> Iterator[str]:
+    """Yield a warning about numbers and times that may stand for missing values."""
+    marked = {
+        field.name: field.markers for field in source.fields if field.markers and field.name in columns.names
+    }
+    for column in columns.features if source.untyped else ():
+        if column.times:
+            texts = np.array([*map(str.strip, source.first_texts(column.name))], dtype=object)
+            seconds = to_seconds(pa.array(texts, pa.string()), column.dialect)
+            ends = np.isin(seconds, far_ends(seconds[np.isfinite(seconds)]))
+            marked |= {column.name: tuple(sorted({*texts[ends]}))} if ends.any() else {}
+    if not marked:
+        return
+    values = {field.name: {*map(str.strip, source.first_texts(field.name))} for field in source.fields}
+    which = ", ".join(f"{quoted(name)} ({', '.join(words)})" for name, words in [*marked.items()][:8])
+    words = [word for markers in marked.values() for word in markers]
+    also = [
+        f"{shown(name)} ({word})"
+        for word in dict.fromkeys(words)
+        for name in values
+        if word in values[name] and word not in marked.get(name, ())
+    ]
+    advice = "; where they are true values, make the fields above empty in the file" if also else ""
+    yield (
+        f"{source.location}: values that repeat, and are far from all others: {which}: if they stand for what is "
+        f"missing, {_null_options(source, *words)} reads them so"
+        f"{', and also those in ' * bool(also)}{abbreviated(also)}{advice}"
+    )
 
 
 def _likely_labels(place: str, columns: Columns, names: list[str]) -> Iterator[str]:

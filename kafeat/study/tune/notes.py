@@ -72,9 +72,10 @@ def notes(problem: Problem, search: Search, choice: Choice, constant: float) -> 
             "The search ended before all maps of its plan were tried: more time or trials may find a better one."
         )
     if problem.start.predictor is None:
+        kind = "ridge" if goal.classes is None else "logistic"
         yield (
-            "The config makes a map. For predictions, add `- kind: ridge` to its steps, "
-            "or search with --predictor ridge."
+            f"The config makes a map. For predictions, add `- kind: {kind}` to its steps, or search with "
+            f"--predictor {kind}."
         )
     again = join(problem.spelled(len(search.trials)))
     if search.cut_by_time:

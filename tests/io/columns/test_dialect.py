@@ -6,6 +6,7 @@ import random
 import re
 import shlex
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -21,7 +22,7 @@ from kafeat.errors import ConfigError, DataError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.dialect import NULLS, OLD, USUAL, Asked
 from kafeat.io.columns.number_forms import guess_numbers, remedy
-from kafeat.io.columns.times import are_days, guess_dates, has_offset, parse_time, time_pattern
+from kafeat.io.columns.times import are_times, digits_form, guess_dates, has_offset, parse_time, time_pattern
 from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.fit import fit_reader
@@ -62,11 +63,31 @@ def features(fm: FeatureMap, path: Path, **options: object) -> list[list[float]]
 
 
 @pytest.mark.parametrize(
-    ("texts", "days"),
-    [("20200131  20191201", True), ("20200131 1", False), ("NA  ", False), ("2020-01-31", False)],
-)
-def test_texts_are_days_without_marks_if_one_is_and_all_are(texts, days):
-    assert are_days(texts.split(" "), Asked()) is days
+    ("texts", "form", "asked"),
+    [
+        ("20200131  20191201", "%Y%m%d", ""), ("20200131 1", "", ""), ("NA  ", "", ""), ("2020-01-31", "", ""),
+        ("20200131235959.0 20191201000000", "%Y%m%d%H%M%S", ""), ("20200131246000", "", ""), ("202001312359",
+        "%Y%m%d%H%M", ""),
+        ("202001 202012 202112", "%Y%m", "%Y%m"), ("202001 202012 202113", "", ""), ("202001 202003 202002", "%Y%m",
+        ""),
+        ("1649448660 1649448661.5 1649448662", "%s", "%s"), ("1641297600000 1641297600001 1641297600002", "%Q", "%Q"),
+        ("300000000 1649448661 1649448662", "", ""),
+    ],
+)  # fmt: skip
+def test_texts_have_a_form_without_marks_if_all_have_it(texts, form, asked):
+    words = texts.split(" ")
+    assert digits_form(words, Asked()) == form
+    note = f"looks like times: --date-format {asked} reads {words[0]}" if asked else ""
+    assert are_times(words, Asked()) == (form in ("%Y%m%d", "%Y%m%d%H%M", "%Y%m%d%H%M%S"), note)
+    assert are_times(words, Asked(dates=("%Y%m", "%s", "%Q"))) == (form != "", "")
+
+
+def test_joined_digits_are_not_read_in_several_ways():
+    read = {
+        word: parse_time(word, replace(USUAL, dates="%Y%m%d"))
+        for word in ("2022111", "20220111", "20220111.0")
+    }
+    assert [math.isnan(seconds) for seconds, _ in read.values()] == [True, False, False]
 
 
 @pytest.mark.parametrize("other", ["54321", "1234", "a", "12345-6789x"])
@@ -318,7 +339,13 @@ FORMS = {
     "24 Dec 2013 18:00": "%d %b %Y", "December 24, 2013 18:00": "%b %d, %Y", "24.12.13 6 PM": "%d.%m.%y",
     "24-Dec-13 18:00": "%d-%b-%y", "12/24/13 18:00": "%m/%d/%y", "Tue, 24 Dec 2013 18:00:00 +0100": "%a, %d %b %Y",
     "24/12/13 18:00": "%d/%m/%y", "99-12-24 18:00": "%y-%m-%d",
-    "2013.12.24 6 p.m.": "%Y.%m.%d", "2013-12-24 06:00PM": "%Y-%m-%d", "12.24.2013 18:00:00.0": "%m.%d.%Y",
+    "Tue 24.12.2013 06 PM": "%a %d.%m.%Y", "Tue 24 Dec 2013 18:00": "%a %d %b %Y", "24/12/13 18.00": "%d/%m/%y",
+    "Tue Dec 24 18:00:00 2013": "%a %b %d %H:%M:%S %Y", "Di., 24.12.2013 18.00.00": "%a, %d.%m.%Y",
+    "24Dec2013 18:00": "%d%b%Y",
+    "24DEC2013:18:00:00": "%d%b%Y:%H:%M:%S", "24/Dec/2013:18:00:00 +0100": "%d/%b/%Y:%H:%M:%S",
+    "20131224180000": "%Y%m%d%H%M%S",
+    "201312241800": "%Y%m%d%H%M", "20131224T180000Z": "%Y%m%dT%H%M%S", "2013.12.24 6 p.m.": "%Y.%m.%d",
+    "2013-12-24 06:00PM": "%Y-%m-%d", "12.24.2013 18:00:00.0": "%m.%d.%Y",
 }  # fmt: skip
 
 
@@ -337,7 +364,7 @@ def test_common_forms_of_dates(tmp_path, text, form):
 
 
 ASKED = {
-    "1387908000": "%s", "Tue 24.12.2013 06 PM": "%a %d.%m.%Y %I %p", "24.12.2013 18h00": "%d.%m.%Y %Hh%M",
+    "1387908000": "%s", "1387908000000": "%Q", "24.12.2013 18h00": "%d.%m.%Y %Hh%M",
 }  # fmt: skip
 
 
@@ -390,7 +417,7 @@ def test_where_day_month_and_year_stay_open_the_forms_are_named(tmp_path: Path) 
 )
 def test_other_formats_are_refused(tmp_path, form):
     path = written(tmp_path, "t,n\n2024-02-29,1\n")
-    with pytest.raises(UsageError, match="--date-format: expected %s, or year, month and day"):
+    with pytest.raises(UsageError, match="--date-format: expected %s, %Q, or year, month and day"):
         fitted(date_parts(), path, date_format=[form])
 
 

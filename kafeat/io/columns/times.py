@@ -21,7 +21,16 @@ import pyarrow as pa
 
 from kafeat.io.columns.dialect import EPOCHS, ISO, KEEP, SECONDS, UTC, Asked, Dialect
 from kafeat.io.columns.number_forms import missed
-from kafeat.io.columns.numbers import doubles, indices_of, is_text, stored, to_doubles, valid, without_nulls
+from kafeat.io.columns.numbers import (
+    doubles,
+    far_ends,
+    indices_of,
+    is_text,
+    stored,
+    to_doubles,
+    valid,
+    without_nulls,
+)
 from kafeat.io.columns.values import decoded
 
 Seconds = npt.NDArray[np.float64]
@@ -365,6 +374,14 @@ def are_times(texts: Sequence[str], asked: Asked) -> tuple[bool, str]:
         return bool(form) or any(every), ""
     several = len(words) > 2 and (form != "%Y%m" or words[0][:4] < words[-1][:4])
     return False, f"looks like times: --date-format {form} reads {words[0]}" if several else ""
+
+
+def far_times(texts: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
+    """Return times that repeat, and are far from all others, such as 9999-12-31."""
+    words = np.array([*map(str.strip, texts)], dtype=object)
+    seconds = to_seconds(pa.array(words, pa.string()), dialect)
+    far = np.isin(seconds, far_ends(seconds[np.isfinite(seconds)]))
+    return tuple(sorted({*words[far].tolist()}))
 
 
 def spell_time_problem(value: object, dialect: Dialect) -> str:

@@ -8,17 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from shlex import quote
 
-import numpy as np
-import pyarrow as pa
-
 from kafeat.config import Config
 from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.errors import counted, quoted
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.dialect import ISO, KEEP, UTF8
 from kafeat.io.columns.fields import MOST_LISTED, Field, abbreviated, are_numbers, fields_of, listed, shown
-from kafeat.io.columns.numbers import far_ends, first_no_number
-from kafeat.io.columns.times import LEAST_TIMES, guess_dates, has_offset, to_seconds
+from kafeat.io.columns.numbers import first_no_number
+from kafeat.io.columns.times import LEAST_TIMES, far_times, guess_dates, has_offset
 from kafeat.io.readers.base import Reader
 
 # Names of columns that are rarely features, in lower case, without spaces and underscores.
@@ -177,10 +174,8 @@ def _markers(source: Reader, columns: Columns) -> Iterator[str]:
     }
     for column in columns.features if source.untyped else ():
         if column.times:
-            texts = np.array([*map(str.strip, source.first_texts(column.name))], dtype=object)
-            seconds = to_seconds(pa.array(texts, pa.string()), column.dialect)
-            ends = np.isin(seconds, far_ends(seconds[np.isfinite(seconds)]))
-            marked |= {column.name: tuple(sorted({*texts[ends]}))} if ends.any() else {}
+            far = far_times(source.first_texts(column.name), column.dialect)
+            marked |= {column.name: far} if far else {}
     if not marked:
         return
     values = {field.name: {*map(str.strip, source.first_texts(field.name))} for field in source.fields}

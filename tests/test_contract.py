@@ -32,10 +32,7 @@ DTYPES = ("float32", pytest.param("float64", marks=pytest.mark.sampled))
 # Rows that are transformed: a full tile, and a part of another.
 ROWS = LEAST_ROWS + 88
 
-pytestmark = [
-    pytest.mark.parametrize("kind", map_kinds()),
-    pytest.mark.usefixtures("one_limit"),
-]
+pytestmark = [pytest.mark.parametrize("kind", map_kinds()), pytest.mark.usefixtures("one_limit")]
 
 
 @pytest.fixture(autouse=True)

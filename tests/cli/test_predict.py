@@ -54,14 +54,6 @@ def test_predict_scores_as_the_same_ridge_of_scikit_learn(run, model, tmp_path):
     assert (table["prediction"].to_numpy() == y).mean() == pytest.approx((classes == y).mean(), rel=1e-6)
 
 
-def test_stats_of_predictions(run, model, tmp_path):
-    stats = tmp_path / "stats.json"
-    run("predict --model", model, DIGITS, tmp_path / "p.npy", "--stats", stats)
-    assert '"content": "predictions"' in stats.read_text()
-    assert '"command": "predict"' in stats.read_text()
-    run("verify --model", model, DIGITS, tmp_path / "p.npy", "--stats", stats)
-
-
 def test_inspect_and_diff_show_the_predictor(in_process, run, model):
     done = in_process("inspect", model)
     assert "steps[2] ridge (penalty: " in done.stdout
@@ -85,7 +77,9 @@ def test_the_drift_test_of_predictions(run, model, tmp_path):
     for number, more in enumerate([[], ["--drift-test", "0.5"]]):
         out, stats = tmp_path / f"{number}.parquet", tmp_path / f"{number}.json"
         run("predict --model", model, DIGITS, out, "--stats", stats, *more)
-        run("verify --model", model, DIGITS, out)
+        run("verify --model", model, DIGITS, out, "--stats", stats)
+        assert '"content": "predictions"' in stats.read_text()
+        assert '"command": "predict"' in stats.read_text()
         bytes_of.append(out.read_bytes())
         tests.append(json.loads(stats.read_text())["drift_test"])
     assert bytes_of[0] == bytes_of[1]

@@ -144,9 +144,7 @@ def test_any_text_is_a_config_or_a_list_of_mistakes(toys, tmp_path, text):
 LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.sampled_from(WORDS))
 KEYS = st.one_of(st.sampled_from(WORDS), st.text(), st.integers())
 ANYTHING = st.recursive(
-    LEAVES,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
-    max_leaves=4,
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=4
 )
 TOY = st.fixed_dictionaries(
     {"kind": st.sampled_from(["toy_plain", "toy_union", "toy"])},

@@ -12,12 +12,7 @@ from kafeat.contract.folds import uneven_folds
 from kafeat.contract.tile import SparseRows
 from kafeat.io.readers.memory import reader_of
 from kafeat.maths import content_folds
-from kafeat.maths.content_folds import (
-    content_hashes,
-    folds_of,
-    group_hashes,
-    sparse_hashes,
-)
+from kafeat.maths.content_folds import content_hashes, folds_of, group_hashes, sparse_hashes
 from tests.io.tables import every_format, read
 
 ROWS = hnp.arrays(np.float64, st.tuples(st.integers(1, 9), st.integers(1, 6)), elements=st.floats())

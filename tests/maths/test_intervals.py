@@ -6,13 +6,7 @@ from scipy.stats import mannwhitneyu, norm
 
 from kafeat.errors import UsageError
 from kafeat.maths.calibration import binned, calibration_p_value
-from kafeat.maths.intervals import (
-    Intervals,
-    compared_errors,
-    compared_scores,
-    coverage_p_value,
-    thinned,
-)
+from kafeat.maths.intervals import Intervals, compared_errors, compared_scores, coverage_p_value, thinned
 from kafeat.maths.ridge import NormalEquations
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)

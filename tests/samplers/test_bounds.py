@@ -62,7 +62,8 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("nystroem", {"tolerance": 0.1}, "expected landmarks: rpcholesky or greedy with it, got 'kmeans'"),
     *(("nystroem", {"landmarks": landmarks, **PRECOMPUTED}, "expected landmarks that are columns of the input")
       for landmarks in ("kmeans", "dual_kmeans", {"given": "rows.npy"})),
-    *(("nystroem", {name: 3, **PRECOMPUTED}, "expected none beside a precomputed kernel, got 3")
+    *(("nystroem", {name: 3, "kernel": kernel}, f"expected none beside a {said}, got 3")
+      for kernel, said in (("precomputed", "precomputed kernel"), (abs, "Python function"))
       for name in ("gamma", "degree", "coef0", "nu", "alpha")),
 ]  # fmt: skip
 

@@ -73,16 +73,7 @@ def test_a_part_that_differs_fails_alone(place, run, part, content):
     assert len(list(Path("new").glob("*.csv"))) == PARTS - 1
 
 
-MISSING = [
-    "in/[site]_daily.csv",
-    "in/a?.csv",
-    "in/*.parquet",
-    "no/[x].csv",
-    "no/**/x.csv",
-    "no.csv",
-    "no/",
-    "no",
-]
+MISSING = ["in/[site].csv", "in/a?.csv", "in/*.parquet", "no/[x].csv", "no/**/x.csv", "no.csv", "no/", "no"]
 
 
 @pytest.mark.sampled

@@ -5,12 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from kafeat.maths.fourier import learning as frequency_fit
-from kafeat.maths.fourier.learning import (
-    exact_kernel,
-    fit_frequencies,
-    fit_weights,
-    relative_error,
-)
+from kafeat.maths.fourier.learning import exact_kernel, fit_frequencies, fit_weights, relative_error
 from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel
 from kafeat.maths.kernels import find_kernel, kernel_names
 from kafeat.maths.kernels.shift_invariant import RbfKernel, SkewedChi2Kernel, SkewedIntersectionKernel

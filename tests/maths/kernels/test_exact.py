@@ -14,10 +14,7 @@ from sklearn.gaussian_process.kernels import Matern
 from kafeat.contract.kernel_inputs import Coordinates, Gram
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels import find_kernel, kernel_names
-from kafeat.maths.kernels.histograms import (
-    AdditiveChi2Kernel,
-    AdditiveKernel,
-)
+from kafeat.maths.kernels.histograms import AdditiveChi2Kernel, AdditiveKernel
 from kafeat.maths.kernels.matern import MaternKernel, matern_profile
 
 POWERS = {"coefficients": (0.5, 0.0, 2.0, 0.1)}

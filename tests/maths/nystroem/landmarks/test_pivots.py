@@ -9,13 +9,7 @@ from scipy.linalg.lapack import dpstrf
 from scipy.stats import chi2
 
 from kafeat.maths.nystroem.landmarks.fit_sample import draw
-from kafeat.maths.nystroem.landmarks.pivots import (
-    farthest,
-    greedy,
-    leverage,
-    ridge_scores,
-    rpcholesky,
-)
+from kafeat.maths.nystroem.landmarks.pivots import farthest, greedy, leverage, ridge_scores, rpcholesky
 from tests.maths.nystroem.landmarks.views import kernel_view, rbf_view
 
 

@@ -83,8 +83,8 @@ def test_a_map_of_an_older_kafeat_says_so(fm, tmp_path):
         ({"low": np.zeros(2)}, "expected low and high"),
         ({"low": np.zeros(3), "high": np.ones(2)}, "seen.low: expected 2 numbers"),
         ({"low": np.zeros(2), "high": np.ones(2, dtype="f4")}, "seen.high: expected 2 numbers of float64"),
-        ({"low": np.ones(2), "high": np.zeros(2)}, "no low above its high"),
-        ({"low": np.array([np.nan, 0]), "high": np.ones(2)}, "no low above its high"),
+        ({"low": np.ones(2), "high": np.zeros(2)}, "every low at or below its high"),
+        ({"low": np.array([np.nan, 0]), "high": np.ones(2)}, "every low at or below its high"),
     ],
 )
 def test_a_strangers_range_is_checked(plain, what):

@@ -191,19 +191,22 @@ class Asked:
             bare=bool(self.units),
         )  # fmt: skip
 
-    def over(self, recorded: Dialect, found: Dialect) -> Dialect | None:
-        """Return the recorded dialect of numbers with the user's options applied, or None if the two contradict.
+    def over(self, recorded: Dialect, found: Dialect) -> Dialect:
+        """Return the recorded dialect of numbers with the user's options applied.
 
-        If the user gave another unit, which is then for other columns, the recorded unit stays. Nobody asks for
-        brackets, so they are read if they were `found` in the column.
+        The marks are those `found` in the column if the recorded ones are the usual ones, or contradict the options.
+        Units are those recorded, or else asked for: no other option lets another unit in. If the user gave another
+        unit than the recorded one, it is for other columns. Nobody asks for brackets, so they are read if found.
         """
         mark = recorded.decimal
-        if self.decimal not in (None, mark) or self.thousands == mark:
-            return None
-        other = bool(recorded.units) and not set(recorded.units) & set(self.units)
+        knows = recorded.dressed or mark == ","
+        kept = knows and self.decimal in (None, mark) and self.thousands != mark
+        marks = replace(recorded, thousands=self.thousands or recorded.thousands) if kept else found
+        asked = set(self.units)
+        units = recorded.units or (found.units if asked & {*found.units} else self.units)
+        bare = recorded.bare or bool(asked & {*units}) or (not units and found.bare)
         return replace(
-            recorded, thousands=self.thousands or recorded.thousands,
-            units=recorded.units if other else self.units, bare=recorded.bare or bool(self.units and not other),
+            recorded, decimal=marks.decimal, thousands=marks.thousands, units=units, bare=bare,
             brackets=recorded.brackets or found.brackets,
         )  # fmt: skip
 

@@ -47,6 +47,8 @@ _FORMS = tuple(
 )
 """The marks of numbers. If several marks read the same numbers, the first is used."""
 _NUMBER = re.compile("|".join(form.number.pattern for form in _FORMS))
+_YES_OR_NO = frozenset("true false yes no y n t f on off ja nein oui non si sí ✓ ✗ x".split())
+"""Values of a column of yes and no, in lower case. They are not missing."""
 TOTALS = re.compile(r"(?:grand )?total(?:e|s|i|en)?\b.*|sum(?:me|a)?|gesamt(?:summe)?|totaal", re.IGNORECASE)
 """Words at the beginning of a line of totals."""
 
@@ -180,6 +182,8 @@ def remedy(text: str, dialect: Dialect, may_miss: bool) -> str:
             return "; write the minus before the number"
         if TOTALS.fullmatch(text):
             return "; leave the line out if it is one of totals"
+        if text.casefold() in _YES_OR_NO:
+            return "; write 1 for yes and 0 for no"
         begun = re.match(r"[+-]?[0-9]+(?= *[-–:=)] +[^\W\d])", text)  # 5 - very good
         return (f"; write {begun[0]} if it is that number" if begun else "") + null
     units = [unit for unit in word.units if unit not in dialect.units]

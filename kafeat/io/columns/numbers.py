@@ -117,9 +117,11 @@ def _text_to_doubles(values: pa.Array, dialect: Dialect) -> Doubles:
             return _plain(values.cast(pa.float64()))
     import pyarrow.compute as pc  # slow to import, and most files hold numbers only
 
-    text = with_points(without_nulls(values, dialect), dialect)
-    lower = pc.utf8_lower(text)
-    text = pc.if_else(pc.equal(lower, "true"), "1", pc.if_else(pc.equal(lower, "false"), "0", text))
+    words = without_nulls(values, dialect)
+    text = with_points(words, dialect)
+    if dialect.bare or not dialect.units:
+        lower = pc.utf8_lower(words)
+        text = pc.if_else(pc.equal(lower, "true"), "1", pc.if_else(pc.equal(lower, "false"), "0", text))
     try:
         return _plain(text.cast(pa.float64()))
     except pa.ArrowInvalid:

@@ -164,12 +164,12 @@ def _feature(
     return replace(column, dialect=dialect)
 
 
-def times_of(table: Table, field: Field) -> Guess:
+def times_of(table: Table, field: Field, known: str = "") -> Guess:
     """Return the form of the times of a column, or the problem. It is ISO 8601 if the column does not hold text."""
     if field.kind != "text" and not table.untyped:
         return Guess(ISO, 1.0)
     texts = table.first_texts(field.name)
-    guess = guess_dates(texts, table.asked)
+    guess = guess_dates(texts, replace(table.asked, dates=(*table.asked.dates, *filter(None, [known]))))
     if field.kind == "number" and texts and guess.share < MOSTLY:
         form = digits_form(texts, table.asked)
         advice = (
@@ -181,9 +181,9 @@ def times_of(table: Table, field: Field) -> Guess:
     return guess
 
 
-def date_form(table: Table, field: Field) -> str:
-    """Return the form of the times of a column, or raise an error if it is not clear."""
-    guess = times_of(table, field)
+def date_form(table: Table, field: Field, known: str = "") -> str:
+    """Return the form of the times of a column, or raise an error if it is not clear. A `known` one is preferred."""
+    guess = times_of(table, field, known)
     refuse_unclear(table, (), {field.name: guess})
     return guess.form
 
@@ -314,16 +314,10 @@ def _as_asked(table: Table, columns: Columns) -> Columns:
         if asked.nulls is not None:
             dialect = replace(dialect, nulls=asked.nulls)
         if (asked.decimal or asked.thousands or asked.units) and table.untyped:
-            # Few rows may not show the dialect that the model knows.
-            knows = dialect.dressed or dialect.decimal == ","
-            told = asked.over(dialect, field.dialect) if knows else None
-            if (
-                told is None
-            ):  # if the column is not clear, the rows that do not fit the options are refused one by one
-                told = asked.numbers if field.problem else field.dialect
-            dialect = replace(told, nulls=dialect.nulls, dates=dialect.dates, timezone=dialect.timezone)
+            # If the column is not clear, the rows that do not fit the options are refused one by one.
+            dialect = asked.over(dialect, asked.numbers if field.problem else field.dialect)
         if asked.dates and column.times:
-            dialect = replace(dialect, dates=date_form(table, field))
+            dialect = replace(dialect, dates=date_form(table, field, dialect.dates))
         if field.zone and column.times and dialect.timezone == KEEP:
             raise table.refusal(
                 field.name,

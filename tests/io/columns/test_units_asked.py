@@ -56,3 +56,30 @@ def test_a_delimiter_at_the_end_of_lines_is_no_column(tmp_path):
     )
     tuning = kafeat.tune(str(path), "y", columns=4, trials=1, jobs=1)
     assert any("'' (no values)" in note for note in tuning.notes)
+
+
+OPTIONS = {
+    "decimal": ",", "thousands": ",", "unit": ["kg"], "null_values": ["x"], "date_format": ["%d.%m.%Y"],
+    "delimiter": ";", "encoding": "cp1252",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("option", [*OPTIONS, "thousands_and_unit"])
+def test_an_option_changes_nothing_else_of_what_a_model_knows(tmp_path, option):
+    names = option.split("_and_") if "_and_" in option else [option]
+    asked = {name: OPTIONS[name] for name in names} | ({"decimal": "."} if option == "unit" else {})
+    lines = [f"{i + 1}.5 mg/dL;{'<1' if i == 2 else i};{i % 20 + 1:02}/13/20;{'TRUE' if i % 2 else 'False'}" for i in range(12)]
+    (tmp_path / "old.csv").write_text("\n".join(["v;n;t;b", *lines]))
+    steps = [{"kind": "date_parts", "columns": ["t"], "parts": ["month", "day"]}, {"kind": "impute", "strategy": "mean"}]
+    reading = InputOptions(null_values=["<1"], date_format=["%m/%d/%y"])
+    fm = kafeat.fit({"dtype": "float64", "steps": steps}, str(tmp_path / "old.csv"), reading=reading)
+
+    def got(value, day="03/04/20"):
+        (tmp_path / "new.csv").write_text(f"v;n;t;b\n{value};7;{day};TRUE\n{value};7;{day};FALSE\n")
+        kafeat.transform(tmp_path / "new.csv", tmp_path / "z.npy", model=fm, jobs=1, **asked)
+        return np.load(tmp_path / "z.npy").tolist()
+
+    assert got("3,5 mg/dL" if option == "decimal" else "3.5 mg/dL") == [[3.5, 7.0, b, 3.0, 4.0] for b in (1.0, 0.0)]
+    for value in ("3.2 mmol/L", "124", "3,2 mmol/L", "true"):
+        with pytest.raises(DataError, match=f"column 'v': expected a number, got '{value}'"):
+            got(value)

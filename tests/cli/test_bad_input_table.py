@@ -65,7 +65,7 @@ for name, line, said in [
      ": expected 3 fields, got 2; the file has a carriage return alone, which ends a row, too: put a value that holds one in quotes"),
     ("a quote in the middle", '1,2"5,3', ', column \'b\': expected a number, got \'2"5\'; --on-bad-rows drop'),
     ("a thousands separator in quotes", '1,"1,234",3',
-     ", column 'b': expected a number, got '1,234'; --thousands , reads 1234; --decimal , reads 1.234; --on-bad-rows drop"),
+     ", column 'b': expected a number, got '1,234'; --thousands , reads 1234; --on-bad-rows drop"),
     ("a space within a number", "1,1 234,3",
      ", column 'b': expected a number, got '1 234'; --thousands blank reads 1234; --on-bad-rows drop"),
     ("nan", "1,nan,3", ", column 'b': expected a finite number, got nan; --on-bad-rows drop leaves such rows out, null marks them"),

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from shlex import quote
 from typing import Literal
 from unicodedata import category
 
@@ -131,6 +132,16 @@ def require(table: Table, requested: Iterable[str], origin: str | None = None) -
             f"{table.location}: {prefix}expected the {'column' if len(missing) == 1 else 'columns'} {hints}{more}, "
             f"got {has or 'none'}{_advice(known)}"
         )
+
+
+def null_options(table: Table | None, words: Sequence[str]) -> str:
+    """Return the options that declare words as missing values, besides those in use that the options would replace."""
+    fields, asked = ((), NOTHING_ASKED) if table is None else (table.fields, table.asked)
+    used = [*words, *(asked.nulls or ()), *(word for one in fields for word in one.missing)]
+    kept = [
+        word for word in dict.fromkeys(used) if word in words or word.casefold() != "nan"
+    ]  # always missing
+    return " ".join(f"--null-values {quote(word)}" for word in kept)
 
 
 def as_spelled(table: Table, requested: Iterable[str]) -> list[str]:

@@ -16,10 +16,13 @@ from kafeat.io.columns.dialect import (
     BLANKS,
     CODE,
     MINUS,
+    NULLS,
+    USUAL,
     Asked,
     Dialect,
     as_option,
 )
+from kafeat.io.columns.fields import Table, null_options
 
 _GAP = f"[{BLANKS}]*"
 _CORE = rf"[0-9.,](?:[0-9.,'’{BLANKS}]*[0-9.,])?(?:[eE][+-]?[0-9]{{1,3}})?"
@@ -47,8 +50,9 @@ _FORMS = tuple(
 )
 """The marks of numbers. If several marks read the same numbers, the first is used."""
 _NUMBER = re.compile("|".join(form.number.pattern for form in _FORMS))
-_YES_OR_NO = frozenset("true false yes no y n t f on off ja nein oui non si sí ✓ ✗ x".split())
-"""Values of a column of yes and no, in lower case. They are not missing."""
+_BOOLEAN = re.compile("true|false", re.IGNORECASE)
+_YES_OR_NO = re.compile("true|false|[tfyn]|yes|no|on|off", re.IGNORECASE)
+"""Values of a column of booleans, which are not missing."""
 TOTALS = re.compile(r"(?:grand )?total(?:e|s|i|en)?\b.*|sum(?:me|a)?|gesamt(?:summe)?|totaal", re.IGNORECASE)
 """Words at the beginning of a line of totals."""
 
@@ -168,21 +172,27 @@ def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
     return None if name and not (known or first) else _Word(text, core, units, known, match[1] is not None)
 
 
-def missed(text: str) -> str:
-    """Return the option that reads a word as missing."""
-    return f"--null-values {quote(text[:60])} reads it as missing, and is repeated for other words"
+def missed(text: str, dialect: Dialect = USUAL, column: tuple[Table, str] | None = None) -> str:
+    """Return the options that read a word as missing, besides the other words for what is missing."""
+    others = () if dialect.nulls == NULLS else dialect.nulls
+    options = null_options(column and column[0], [text[:60], *others])
+    return f"{options} reads it as missing, and is repeated for other words"
 
 
-def remedy(text: str, dialect: Dialect, may_miss: bool) -> str:
-    """Return how to read a value that is not a number in a dialect, in a column that may have missing values."""
+def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str] | None = None) -> str:
+    """Return how to read a value that is not a number in a dialect, in a column that may have missing values.
+
+    A mark that the first values of the column contradict is not advised.
+    """
     word = _word(text, dialect.units)
-    null = f"; {missed(text)}" * may_miss
+    null = f"; {missed(text, dialect, column)}" * may_miss
+    texts = {*map(str.strip, column[0].first_texts(column[1]))} if column else set[str]()
     if word is None or not _is_number(word.core) or re.fullmatch("[0-9.,]+[A-Ze]", text):  # 0A
         if re.search(rf"[0-9][-{MINUS}]$", text):
             return "; write the minus before the number"
         if TOTALS.fullmatch(text):
-            return "; leave the line out if it is one of totals"
-        if text.casefold() in _YES_OR_NO:
+            return f"; {(column and column[0].odd_rows) or 'leave the line out if it is one of totals'}"
+        if _YES_OR_NO.fullmatch(text) and any(map(_BOOLEAN.fullmatch, [text, *texts])):
             return "; write 1 for yes and 0 for no"
         begun = re.match(r"[+-]?[0-9]+(?= *[-–:=)] +[^\W\d])", text)  # 5 - very good
         return (f"; write {begun[0]} if it is that number" if begun else "") + null
@@ -191,21 +201,41 @@ def remedy(text: str, dialect: Dialect, may_miss: bool) -> str:
         return f"; others are in {dialect.units[0]}: write all in one unit"
     absent = bool(dialect.units) and not (word.units or dialect.bare)
     unit = _options(dialect.units[:1] if absent else units)
-    marks = dict[str, str]()
+    marks, unlike = dict[str, str](), ""
+    others = [one.core for one in (_word(other, dialect.units) for other in texts) if one is not None]
+    others = sorted(core for core in others if dialect.number.fullmatch(core))
+    given = (
+        column[0].asked.decimal if column and text not in texts else None
+    )  # the first values may be of one kind
     for form in sorted(_FORMS, key=lambda form: not form.thousands):
         grouped = form.thousands and re.search(form.separators, word.core)
         if form.number.fullmatch(word.core) and bool(grouped) == bool(form.thousands):
             option = f"--thousands {as_option(form.thousands)}" if grouped else f"--decimal {form.decimal}"
-            marks.setdefault(form.plain_digits(word.core), option)
+            fit = [
+                one
+                for one in _FORMS
+                if (one.thousands if grouped else one.decimal) == (form.thousands or form.decimal)
+            ]
+            odd = min(([core for core in others if not one.number.fullmatch(core)] for one in fit), key=len)
+            if odd or (not grouped and given not in (None, form.decimal)):
+                unlike = f"; others are written as {odd[0] if odd else f'--decimal {given} says'}: write all in one way"
+            else:
+                marks.setdefault(form.plain_digits(word.core), option)
     if dialect.number.fullmatch(
         word.core
     ):  # with any option, kafeat examines the column, and so finds its brackets
         marks = {dialect.plain_digits(word.core): "" if unit else f"--decimal {dialect.decimal}"}
     below = word.brackets or re.search(rf"[-{MINUS}][^0-9]*$", text.partition(word.core)[0])
     minus = "-" if below else ""
+    unlike = "" if marks else unlike
     marker = null if absent and re.fullmatch("99+(?:[.,]0*)?", word.core) else ""  # -999
-    return marker + "".join(
-        f"; {' '.join(filter(None, [option, unit]))} reads {minus}{read}" for read, option in marks.items()
+    return (
+        marker
+        + unlike
+        + "".join(
+            f"; {' '.join(filter(None, [option, unit]))} reads {minus}{read}"
+            for read, option in marks.items()
+        )
     )
 
 

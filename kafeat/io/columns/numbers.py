@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafeat.io.columns.dialect import USUAL, Dialect
-from kafeat.io.columns.fields import Field, Kind
-from kafeat.io.columns.number_forms import remedy
+from kafeat.io.columns.fields import Field, Kind, Table
+from kafeat.io.columns.number_forms import missed, remedy
 from kafeat.types import Array, Floats, Mask
 
 NOT_FINITE = re.compile("[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
@@ -205,8 +205,12 @@ def spell_problem(
     dtype: np.dtype[Any],
     dialect: Dialect = USUAL,
     may_miss: bool = False,
+    column: tuple[Table, str] | None = None,
 ) -> str:
-    """Describe why a cell was refused. In a list of `width` numbers, entry `element` is the invalid one."""
+    """Describe why a cell was refused. In a list of `width` numbers, entry `element` is the invalid one.
+
+    `column` is its table, and the name of its column there.
+    """
     if width is not None:
         if value is None or len(value) != width:
             got = "null" if value is None else f"{len(value)}"
@@ -218,7 +222,9 @@ def spell_problem(
         if word in dialect.null_words and word and not special:
             return f"expected a finite number, got {word[:60]!r}, which is read as null"
         if word and np.isnan(number) and not special:
-            return f"expected a number, got {value[:60]!r}{remedy(word, dialect, may_miss)}"
+            return f"expected a number, got {value[:60]!r}{remedy(word, dialect, may_miss, column)}"
+        if may_miss and "inf" in word.casefold():
+            return f"expected a finite number, got {word}; {missed(word, dialect, column)}"
         value = (word or None) if np.isnan(number) or np.isinf(number) else number
     if value is None:
         return "expected a finite number, got null"

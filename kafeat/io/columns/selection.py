@@ -201,7 +201,9 @@ def refuse_unclear(
     for field in numbers if problems and table.untyped else ():
         word = "" if field.problem else first_no_number(table.first_texts(field.name), field.dialect)
         if word:
-            problems[field.name] = spell_problem(word, None, 0, DOUBLE, field.dialect, may_miss)
+            problems[field.name] = spell_problem(
+                word, None, 0, DOUBLE, field.dialect, may_miss, (table, field.name)
+            )
     if problems:
         raise table.refusals({one.name: problems[one.name] for one in table.fields if one.name in problems})
 

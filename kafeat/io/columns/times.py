@@ -401,5 +401,5 @@ def spell_time_problem(value: object, dialect: Dialect) -> str:
         remedy = f"--date-format {forms} reads it, if all values are so; otherwise write all in one of the two forms"
     else:
         other = "--date-format names another form; " if re.search("[1-9]", value) else ""  # 00/00/0000
-        remedy = other + missed(value.strip())
+        remedy = other + missed(value.strip(), dialect)
     return f"expected a time {form}, got {value[:60]!r}; {remedy}"

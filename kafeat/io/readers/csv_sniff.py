@@ -177,7 +177,8 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
     if values and not filled:
         return Field(name, "text", None, "empty fields", dialect=dialect)
     counts = Counter(value.strip() for value in values) if len(filled) < len(values) else {}
-    missing = {word: counts[word] for word in asked.dialect.nulls if word in counts}
+    words_in_order = (*asked.dialect.nulls, r"\N")  # that of MySQL is one of the usual words
+    missing = {word: counts[word] for word in words_in_order if word in counts and word in nulls}
     number = Field(name, "number", None, "numbers", dialect=dialect, missing=missing)
     # Without bytes that are not UTF-8, which may be a unit or a blank. The reader refuses them in their place.
     texts = [

@@ -81,6 +81,8 @@ class TableChunk(Chunk):
     table: pa.Table
     take_passthrough: TakePassthrough | None
     broken: Broken = field(default_factory=dict)
+    source: Reader | None = field(default=None, repr=False)
+    """The reader of text, whose first rows decide what a message advises."""
 
     @cached_property
     def passthrough(self) -> pa.Table | None:
@@ -168,7 +170,8 @@ class TableChunk(Chunk):
             return column.categories.problem(value)
         if column.times:
             return spell_time_problem(value, column.dialect)
-        return spell_problem(value, column.width, element, dtype, column.dialect, self.columns.missing)
+        where = None if self.source is None else (self.source, column.name)
+        return spell_problem(value, column.width, element, dtype, column.dialect, self.columns.missing, where)
 
 
 def _decode(column: Column, piece: pa.Array, out: Floats) -> bool:
@@ -213,8 +216,8 @@ class KeyedReader(Reader):
         for start, table in cut(batches, wanted.height, self.first):
             above, rows = (start - self.first) % wanted.height, table.num_rows
             yield TableChunk(
-                self.location, start, rows, wanted.columns, table, take, broken, above=above,
-                pressing=above + rows < wanted.height,
+                self.location, start, rows, wanted.columns, table, take, broken, self if self.untyped else None,
+                above=above, pressing=above + rows < wanted.height,
             )  # fmt: skip
 
     def add_keys(self, keys: Keys) -> None:

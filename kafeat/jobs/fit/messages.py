@@ -13,7 +13,16 @@ from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.errors import counted, quoted
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.dialect import ISO, KEEP, UTF8
-from kafeat.io.columns.fields import MOST_LISTED, Field, abbreviated, are_numbers, fields_of, listed, shown
+from kafeat.io.columns.fields import (
+    MOST_LISTED,
+    Field,
+    abbreviated,
+    are_numbers,
+    fields_of,
+    listed,
+    null_options,
+    shown,
+)
 from kafeat.io.columns.numbers import first_no_number
 from kafeat.io.columns.times import LEAST_TIMES, far_times, guess_dates, has_offset
 from kafeat.io.readers.base import Reader
@@ -122,7 +131,7 @@ def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
         if odd:
             yield (
                 f"{place}: most values are numbers, but {odd[:40]!r} is not, so all are text: "
-                f"{_null_options(source, odd[:40])} --drop-unlabelled leaves such rows out"
+                f"{null_options(source, [odd[:40]])} --drop-unlabelled leaves such rows out"
             )
         guess = guess_dates(texts, source.asked) if field.kind == "text" else None
         if guess is not None and guess.note:
@@ -132,12 +141,6 @@ def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
                 f"{place}: the values are times, such as {texts[0][:40]!r}, and each becomes a class: to predict a "
                 "time, make a column of numbers of it, such as the days since a date"
             )
-
-
-def _null_options(source: Reader, *words: str) -> str:
-    """Return options that declare words as missing values, including the usual ones that occur."""
-    usual = [word for field in source.fields for word in field.missing]
-    return " ".join(f"--null-values {quote(word)}" for word in dict.fromkeys([*words, *usual]))
 
 
 def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: bool) -> Iterator[str]:
@@ -190,7 +193,7 @@ def _markers(source: Reader, columns: Columns) -> Iterator[str]:
     advice = "; where they are true values, make the fields above empty in the file" if also else ""
     yield (
         f"{source.location}: values that repeat, and are far from all others: {which}: if they stand for what is "
-        f"missing, {_null_options(source, *words)} reads them so"
+        f"missing, {null_options(source, words)} reads them so"
         f"{', and also those in ' * bool(also)}{abbreviated(also)}{advice}"
     )
 

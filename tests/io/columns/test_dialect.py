@@ -640,7 +640,7 @@ def test_a_later_file_is_read_with_the_mark_that_the_option_tells(tmp_path):
     fm = fitted(NUMBERS, written(tmp_path, "n\n1.5\n", "y.csv"))
     for text, message in (
         ("n\n1.234\n", "row 1 .*got '1.234'; --thousands . reads 1234"),
-        ('n\n"1,5"\n1.5\n', "row 2 .*got '1.5'; --decimal . reads 1.5"),
+        ('n\n"1,5"\n1.5\n', "row 2 .*got '1.5'; others are written as 1,5: write all in one way"),
     ):
         with pytest.raises(DataError, match=message):
             features(fm, written(tmp_path, text), decimal=",")

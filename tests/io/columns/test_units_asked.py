@@ -1,5 +1,8 @@
 """Units that are asked for: those of one column leave the others as they are, and no minus or other unit is lost."""
 
+import re
+import shlex
+
 import numpy as np
 import pytest
 
@@ -68,9 +71,14 @@ OPTIONS = {
 def test_an_option_changes_nothing_else_of_what_a_model_knows(tmp_path, option):
     names = option.split("_and_") if "_and_" in option else [option]
     asked = {name: OPTIONS[name] for name in names} | ({"decimal": "."} if option == "unit" else {})
-    lines = [f"{i + 1}.5 mg/dL;{'<1' if i == 2 else i};{i % 20 + 1:02}/13/20;{'TRUE' if i % 2 else 'False'}" for i in range(12)]
+    lines = [
+        f"{i}.5 mg/dL;{'<1' if i == 2 else i};{i + 1:02}/13/20;{['TRUE', 'False'][i % 2]}" for i in range(12)
+    ]
     (tmp_path / "old.csv").write_text("\n".join(["v;n;t;b", *lines]))
-    steps = [{"kind": "date_parts", "columns": ["t"], "parts": ["month", "day"]}, {"kind": "impute", "strategy": "mean"}]
+    steps = [
+        {"kind": "date_parts", "columns": ["t"], "parts": ["month", "day"]},
+        {"kind": "impute", "strategy": "mean"},
+    ]
     reading = InputOptions(null_values=["<1"], date_format=["%m/%d/%y"])
     fm = kafeat.fit({"dtype": "float64", "steps": steps}, str(tmp_path / "old.csv"), reading=reading)
 
@@ -79,7 +87,52 @@ def test_an_option_changes_nothing_else_of_what_a_model_knows(tmp_path, option):
         kafeat.transform(tmp_path / "new.csv", tmp_path / "z.npy", model=fm, jobs=1, **asked)
         return np.load(tmp_path / "z.npy").tolist()
 
-    assert got("3,5 mg/dL" if option == "decimal" else "3.5 mg/dL") == [[3.5, 7.0, b, 3.0, 4.0] for b in (1.0, 0.0)]
+    assert got("3,5 mg/dL" if option == "decimal" else "3.5 mg/dL") == [
+        [3.5, 7.0, b, 3.0, 4.0] for b in (1.0, 0.0)
+    ]
     for value in ("3.2 mmol/L", "124", "3,2 mmol/L", "true"):
         with pytest.raises(DataError, match=f"column 'v': expected a number, got '{value}'"):
             got(value)
+
+
+WORDS = {
+    "a word beside those of the model": ({"null_values": ["<1"]}, "N/A 5 <1", ["N/A", "<1"]),
+    "a word beside usual ones": ({}, "?! NA 5", ["?!", "NA"]),
+    "an infinity": ({}, "4 inf null", ["inf", "null"]),
+}
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_the_words_that_are_named_read_the_rows(tmp_path, case):
+    reading, words, named = WORDS[case]
+    config = {"dtype": "float64", "steps": [{"kind": "impute", "strategy": "constant", "value": -1}]}
+    (tmp_path / "old.csv").write_text("v,w\n1,1\n<1,2\n" if reading else "v,w\n1,1\n2,2\n")
+    fm = kafeat.fit(config, str(tmp_path / "old.csv"), reading=InputOptions(**reading))
+    (tmp_path / "new.csv").write_text("v,w\n" + "".join(f"{word},1\n" for word in words.split()))
+    with pytest.raises(DataError, match="--null-values .* reads it as missing") as told:
+        kafeat.transform(tmp_path / "new.csv", tmp_path / "z.npy", model=fm, jobs=1)
+    options = re.search("(--null.*) reads", str(told.value))[1]
+    assert shlex.split(options)[1::2] == named
+    kafeat.transform(tmp_path / "new.csv", tmp_path / "z.npy", model=fm, jobs=1, null_values=named)
+    meant = [-1.0 if word in named else float(word) for word in words.split()]
+    assert np.load(tmp_path / "z.npy")[:, 0].tolist() == meant
+
+
+@pytest.mark.filterwarnings("ignore:.*--unit kg")
+@pytest.mark.parametrize(
+    "asked", [{}, {"decimal": ","}, {"decimal": "."}, {"thousands": ","}, {"unit": ["kg"]}]
+)
+def test_what_no_option_reads_names_none(tmp_path, asked):
+    config = {"dtype": "float64", "steps": [{"kind": "impute", "strategy": "mean"}]}
+    (tmp_path / "old.csv").write_text("v;b\n29.6;True\n25.5;False\n")
+    fm = kafeat.fit(config, str(tmp_path / "old.csv"), reading=InputOptions(**asked))
+    assert fm.columns.names == ("v", "b")
+    marks, words = (
+        ("29.6;TRUE 25,5;FALSE", "write all in one way"),
+        ("29.6;TRUE 2;TRUE 3;yes", "write 1 for yes and 0 for"),
+    )
+    for rows, told in (marks, words):
+        (tmp_path / "new.csv").write_text("v;b\n" + rows.replace(" ", "\n"))
+        with pytest.raises(DataError, match=told) as error:
+            kafeat.transform(tmp_path / "new.csv", tmp_path / "z.npy", model=fm, jobs=1, **asked)
+        assert not re.search("--(decimal|null|thousands|unit)", str(error.value))

@@ -69,7 +69,7 @@ def test_the_latest_rows_are_tested_on():
 def test_splits_differ_by_groups_and_not_by_times():
     scores = [one["score_map"] for one in evaluate(split_by="group:who", splits=3)["records"]]
     assert len(set(scores)) == 3
-    with pytest.raises(UsageError, match="the latest rows are always the same"):
+    with pytest.raises(UsageError, match="the latest rows do not vary"):
         evaluate(split_by="time:t", splits=3)
 
 

@@ -78,6 +78,11 @@ class InvalidValueError(DataError):
             ("got null", "got nan", "read as null")
         )
 
+    @property
+    def of_text(self) -> bool:
+        """True for text that is no number or time."""
+        return not self.missing and self.problem.startswith(("expected a number, got", "expected a time"))
+
     def moved(self, rows: int) -> InvalidValueError:
         """Return the error with its row number increased by `rows`."""
         return InvalidValueError(self.row + rows, self.column, self.problem)

@@ -328,15 +328,66 @@ NAMED = {
     "few days": ([DAYS[i % 6] if i % 4 else "none" for i in range(N)],
         r"looks like times, of which some, such as 'none', are not as %d/%m/%Y: (--null-values none) reads",
         "a: times, .* 2022-02-11T"),
+    "words and a number": ([["5 (high)", "2", "3", "4", "1 (low)"][i % 5] for i in range(N)],
+        r"got '5 \(high\)'; write 5 if it is that number; --null-values .*; (--exclude a) leaves", "y: left out"),
+    "an open end": (["0", "1", "2", "3+"] * 15, r"got '3\+'; write 3 if it is that number; (--null-values 3\+) reads",
+        "a: numbers, .* 15 missing"),
+    "a bound": (now_and_then("<0.5", Y), r"got '<0.5'; write 0.5 if it is that number; (--null-values '<0.5') reads",
+        "a: numbers, .* 6 missing"),
+    "shares and per cent": ([f"{i}.1%" if i % 5 else "0.507" for i in range(N)],
+        r"got '0.507'; (--unit %) reads 0.507; 50 % is then 50, beside 0.5: write all in one form", "a: numbers"),
+    "money of two scales": ([f"${i}.2M" if i % 5 else f"${i}K" for i in range(N)],
+        r"got '\$1.2M' and '\$0K': write all in one; (--exclude a) leaves this column out", "y: left out"),
+    "units of two scales": ([f"{i} °C" if i % 5 else f"{i} °F" for i in range(N)],
+        r"got '1 °C' and '0 °F': write all in one; (--exclude a) leaves this column out", "y: left out"),
+    "a number that others have": (now_and_then("99", [str(i % 7) for i in range(N)]),
+        r"'a' \(99\): if .*, (--null-values 99) reads them so, and also those in c \(99\); where they are",
+        "a: numbers"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", NAMED)
-def test_a_named_option_reads_the_same_file(in_process, tmp_path, case):
+def test_a_named_option_reads_the_same_file(in_process, tuned, tmp_path, case):
     values, told, read = NAMED[case]
-    (tmp_path / "mine.csv").write_text("a;b;y\n" + rows(map(str, values), HALVES, Y))
+    text = "a;b;c;y\n" + rows(map(str, values), HALVES, map(str, range(50, 50 + N)), Y)
+    (tmp_path / "mine.csv").write_text(text)
     first = in_process(*FOR, "y", cwd=tmp_path)
     found = re.search(told, " ".join((first.stdout + first.stderr).replace("\n#", " ").split()))
     assert found, first
+    if "--exclude" in found[1]:
+        assert tuned(text, "y", *shlex.split(found[1]))[1]["columns"] == {"exclude": ["a", "c"]}
+        return
     again = in_process(*FOR, "y", *shlex.split(found[1]), cwd=tmp_path)
     assert re.search(f"#   {read}", again.stdout), again
+
+
+def test_a_line_of_totals_is_told_where_its_label_is_refused(tuned):
+    text = "a;b;y\n" + rows(["u", "v", "w"] * 20, HALVES, Y)
+    told = tuned(f"{text};;\nSumme:;270.0;\n", "y", code=3)
+    assert (
+        "row 61 (index 60), label 'y': expected a value, got null: --drop-unlabelled leaves such rows" in told
+    )
+    assert "row 62 looks like a line of totals ('Summe:'): sed '$d' " in told
+    assert tuned(f"{text};;\n", "y", "--drop-unlabelled")[2]["score_name"] == "R²"
+
+
+def test_hours_and_pairs_of_numbers_are_no_groups_and_a_label_of_hours_gets_their_note(
+    tuned, in_process, tmp_path
+):
+    clock = [f"{i % 24:02}:3{i % 2}" for i in range(N)]
+    lines, _, found = tuned(
+        "t;p;b;y\n" + rows(clock, [f"{110 + i % 9}/{70 + i % 4}" for i in range(N)], HALVES, Y), "y"
+    )
+    assert "looks like hours and minutes" in lines
+    assert not any("--split-by" in note for note in found["notes"])
+    _, _, found = tuned("a;y\n" + rows(HALVES, ["yes", "no", "no"] * 20), "y")
+    assert any(
+        "add `- kind: logistic` to its steps, or search with --predictor logistic" in one
+        for one in found["notes"]
+    )
+    (tmp_path / "mine.csv").write_text("a;y\n" + rows(HALVES, clock))
+    said = " ".join(in_process(*FOR, "y", cwd=tmp_path).stdout.replace("\n#", " ").split())
+    assert "label: classes (24 different texts in 60 rows); text is no number" in said
+    assert (
+        "label 'y': looks like hours and minutes, such as '00:30': write them as hours, such as 13.5" in said
+    )

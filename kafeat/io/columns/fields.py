@@ -162,6 +162,13 @@ def refuse_slips(table: Table, absent: Iterable[str], features: Iterable[str], o
             )
 
 
+def excluding(names: Iterable[str]) -> str:
+    """Return advice to leave columns out, if their names can be listed."""
+    columns = [name for name in names if name and "," not in name and shown(name) == name]
+    which = "this column" if len(columns) == 1 else "these columns"
+    return f"; --exclude {quote(','.join(columns))} leaves {which} out" if columns else ""
+
+
 def listed(names: Sequence[str]) -> str:
     """Return column names on one line. Long lists are abbreviated."""
     return abbreviated([shown(name) if name else "''" for name in names])

@@ -53,7 +53,10 @@ _NUMBER = re.compile("|".join(form.number.pattern for form in _FORMS))
 _BOOLEAN = re.compile("true|false", re.IGNORECASE)
 _YES_OR_NO = re.compile("true|false|[tfyn]|yes|no|on|off", re.IGNORECASE)
 """Values of a column of booleans, which are not missing."""
-TOTALS = re.compile(r"(?:grand )?total(?:e|s|i|en)?\b.*|sum(?:me|a)?|gesamt(?:summe)?|totaal", re.IGNORECASE)
+_WITHIN = re.compile(r"(?<![\w.,+-])[+-]?[0-9]+(?:[.,][0-9]+)?(?![\w.,−-])")
+TOTALS = re.compile(
+    r"(?:(?:grand )?total(?:e|s|i|en)?\b.*|sum(?:me|a)?|gesamt(?:summe)?|totaal):?", re.IGNORECASE
+)
 """Words at the beginning of a line of totals."""
 
 
@@ -194,8 +197,8 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
             return f"; {(column and column[0].odd_rows) or 'leave the line out if it is one of totals'}"
         if _YES_OR_NO.fullmatch(text) and any(map(_BOOLEAN.fullmatch, [text, *texts])):
             return "; write 1 for yes and 0 for no"
-        begun = re.match(r"[+-]?[0-9]+(?= *[-–:=)] +[^\W\d])", text)  # 5 - very good
-        return (f"; write {begun[0]} if it is that number" if begun else "") + null
+        [number, *more] = re.findall(_WITHIN, text) or [""]  # 5 - very good, <0.5, 3+
+        return (f"; write {number} if it is that number" if number and not more else "") + null
     units = [unit for unit in word.units if unit not in dialect.units]
     if units and dialect.units and word.known:
         return f"; others are in {dialect.units[0]}: write all in one unit"
@@ -227,13 +230,14 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
         marks = {dialect.plain_digits(word.core): "" if unit else f"--decimal {dialect.decimal}"}
     below = word.brackets or re.search(rf"[-{MINUS}][^0-9]*$", text.partition(word.core)[0])
     minus = "-" if below else ""
+    scale = "; 50 % is then 50, beside 0.5: write all in one form if some are shares" if "%" in unit else ""
     unlike = "" if marks else unlike
     marker = null if absent and re.fullmatch("99+(?:[.,]0*)?", word.core) else ""  # -999
     return (
         marker
         + unlike
         + "".join(
-            f"; {' '.join(filter(None, [option, unit]))} reads {minus}{read}"
+            f"; {' '.join(filter(None, [option, unit]))} reads {minus}{read}{scale}"
             for read, option in marks.items()
         )
     )

@@ -14,7 +14,7 @@ from kafeat.errors import DataError, quoted
 from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.dialect import ISO, KEEP, NOTHING_ASKED
-from kafeat.io.columns.fields import fields_of, is_harmful, refuse_slips, require
+from kafeat.io.columns.fields import excluding, fields_of, is_harmful, refuse_slips, require
 from kafeat.io.columns.numbers import first_no_number, spell_problem
 from kafeat.io.columns.times import MOSTLY, Guess, digits_form, guess_dates
 
@@ -66,7 +66,7 @@ def choose(
         )
     forms = {field.name: times_of(table, field) for field in fields if field.name in timed}
     unread = [field for field in fields if field.name not in special]
-    refuse_unclear(table, [*unread, *fields_of(table, labels)], forms, missing)
+    refuse_unclear(table, [*unread, *fields_of(table, labels)], forms, missing, labels)
     features = tuple(
         Column(field.name, BUCKETS, text=True, dialect=table.asked.dialect)
         if field.name in texts
@@ -184,12 +184,16 @@ def times_of(table: Table, field: Field, known: str = "") -> Guess:
 def date_form(table: Table, field: Field, known: str = "") -> str:
     """Return the form of the times of a column, or raise an error if it is not clear. A `known` one is preferred."""
     guess = times_of(table, field, known)
-    refuse_unclear(table, (), {field.name: guess})
+    refuse_unclear(table, (), {field.name: guess}, labels=[field.name])
     return guess.form
 
 
 def refuse_unclear(
-    table: Table, numbers: Iterable[Field], times: Mapping[str, Guess], may_miss: bool = False
+    table: Table,
+    numbers: Iterable[Field],
+    times: Mapping[str, Guess],
+    may_miss: bool = False,
+    labels: Collection[str] = (),
 ) -> None:
     """Refuse all columns of numbers and times that can be read in several ways, in one error.
 
@@ -205,6 +209,9 @@ def refuse_unclear(
                 word, None, 0, DOUBLE, field.dialect, may_miss, (table, field.name)
             )
     if problems:
+        *_, last = [field.name for field in table.fields if field.name in problems]
+        others = [name for name in problems if name not in labels and "--" not in problems[name]]
+        problems[last] += excluding(others)
         raise table.refusals({one.name: problems[one.name] for one in table.fields if one.name in problems})
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from kafeat.contract.tile import InputRows, dense, stacked
 from kafeat.errors import DataError, InvalidValueError, KafeatError, UsageError, first_line
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.fields import Table
+from kafeat.io.columns.fields import Table, excluding
 from kafeat.io.data_set import Keys
 from kafeat.io.formats import FORMATS, Format, spelled
 from kafeat.io.storage.base import Location
@@ -36,6 +36,7 @@ def wrong_count(location: str, promised: int, got: int) -> DataError:
     )
 
 
+_OF_MISSING = "; impute as the first step of the config fills in missing values"
 _MOST_TOLD, _MOST_LOOKED_AT = 8, 1000
 """The most columns whose invalid values one error lists, and the rows in which it searches for them."""
 
@@ -93,10 +94,10 @@ class Chunk(ABC):
         """Return the features (rows, n_features) in `dtype`, in any memory order. Refuse invalid values by location."""
         return dense(self.numbers(dtype))
 
-    def numbers(self, dtype: np.dtype[Any], of_missing: str = "") -> InputRows:
+    def numbers(self, dtype: np.dtype[Any], fitting: bool = False) -> InputRows:
         """Return the features, sparse if the reader is. Refuse the first invalid value of each column of the chunk.
 
-        `of_missing` is advice to add to errors about missing values.
+        Errors have more advice for the `fitting` of a map.
         """
         X, sound = self.decode(dtype)
         if not sound:
@@ -104,9 +105,9 @@ class Chunk(ABC):
             for invalid in islice(self.invalid_values(X), _MOST_LOOKED_AT):
                 first.setdefault(invalid.column, invalid)
             told = [*first.values()][:_MOST_TOLD]
-            raise DataError(
-                "\n".join(f"{self.located(one)}{of_missing if one.missing else ''}" for one in told)
-            )
+            lines = [f"{self.located(one)}{_OF_MISSING * (fitting and one.missing)}" for one in told]
+            odd = [one.named(self.columns.names) or "" for one in told if one.of_text]
+            raise DataError("\n".join(lines) + (excluding(odd) if fitting else ""))
         return X
 
     @abstractmethod

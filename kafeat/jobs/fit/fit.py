@@ -14,7 +14,7 @@ from kafeat.config.load import Source
 from kafeat.contract.folds import RANDOM
 from kafeat.contract.step import knows_own_labels
 from kafeat.contract.traits import takes_missing
-from kafeat.errors import KafeatWarning, UsageError, counted
+from kafeat.errors import DataError, KafeatWarning, UsageError, counted
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose
@@ -221,7 +221,12 @@ def read_sample(
         listener.warn(message)
     sampled = SampledFit.empty(config, columns, summary)
     sampled.place, sampled.locate = source.location, source.locate
-    sampled.read(replace(data, source=source), columns, listener)
+    try:
+        sampled.read(replace(data, source=source), columns, listener)
+    except DataError as error:
+        if not source.odd_rows or source.odd_rows in str(error):
+            raise
+        raise DataError(f"{error}\n{source.location}: {source.odd_rows}") from error
     if isinstance(source, LabelledReader) and source.dropped:
         listener.inform(f"{source.location}: {counted(source.dropped, 'row')} without a label left out")
     listener.phase("hashing the input")

@@ -234,7 +234,7 @@ def groups_of(source: Reader, base: Config, not_features: Sequence[str], every: 
     }
     numbers = [field for field in source.fields if field.name in {*read["numbers"], *not_features}]
     times = {name: guess for name, guess in guesses.items() if name in read["times"]}
-    refuse_unclear(source, numbers, times, may_miss=True)
+    refuse_unclear(source, numbers, times, may_miss=True, labels=not_features)
     if all(look.reading is None for look in looks):
         why = "; ".join(f"{look.name}: {look.reason}" for look in looks[:_MOST_REASONS])
         raise DataError(

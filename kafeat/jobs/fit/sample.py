@@ -51,7 +51,6 @@ from kafeat.types import Array, Floats, Mask
 _LEAST_ROWS, _MOST_NUMBERS = 256, 1 << 25
 # Sums of products of two weights stay within float64.
 _WEIGHTS = (1e-100, 1e100)
-_OF_MISSING = "; impute as the first step of the config fills in missing values"
 
 
 RowChoice = Callable[[Array, Floats | None], Mask]
@@ -213,7 +212,7 @@ class SampledFit:
         # Any height will do, because rows are independent. It is bounded because sparse chunks may become dense.
         height = min(most, max(_LEAST_ROWS, _MOST_NUMBERS // max(1, width)))
         chunks = source.chunks(columns, reader.names, height) if blocks is None else blocks
-        for chunk, X in matrices(chunks, DOUBLE, _OF_MISSING):
+        for chunk, X in matrices(chunks, DOUBLE, fitting=True):
             known = reader.read(chunk)
             self._note(data, columns, X, known)
             offsets = self.chosen.choose(first + chunk.start, chunk.rows)
@@ -403,14 +402,11 @@ def _with_category_ranges(column_ranges: ColumnRanges, columns: Columns) -> Colu
 
 
 def matrices(
-    chunks: Iterator[Chunk], dtype: np.dtype[Any], of_missing: str = ""
+    chunks: Iterator[Chunk], dtype: np.dtype[Any], fitting: bool = False
 ) -> Iterator[tuple[Chunk, InputRows]]:
-    """Yield chunks and their features (rows, d), read ahead. They are sparse if the source is.
-
-    `of_missing` is advice for errors about missing values.
-    """
+    """Yield chunks and their features (rows, d), read ahead. They are sparse if the source is."""
     for chunk in prefetch(chunks, 2):
-        yield chunk, chunk.numbers(dtype, of_missing)
+        yield chunk, chunk.numbers(dtype, fitting)
 
 
 def read_given_rows(

@@ -264,14 +264,45 @@ def test_a_starting_config_shows_a_value_of_each_column_as_it_is_read(run, tmp_p
         assert re.search(rf"#   {name}: .*, such as {re.escape(value)} -> ", text), text
 
 
-def test_a_stray_word_among_the_numbers_of_a_label_is_named_with_the_remedy(tuned):
+@pytest.mark.parametrize("word", ["oops", "#DIV/0!", "inf", "-Infinity"])
+def test_a_stray_word_among_the_numbers_of_a_label_is_named_with_the_remedy(
+    tuned, in_process, tmp_path, word
+):
     text = "x;y\n" + rows(
-        [f"{i % 7}" for i in range(60)], ["oops" if i == 20 else f"{i * 1.5}" for i in range(60)]
+        [f"{i % 7}" for i in range(60)], [word if i == 20 else f"{i % 9 * 1.5}" for i in range(60)]
     )
     lines = tuned(text, "y", code=3)
-    remedy = re.search(r"label 'y': most values are numbers, but 'oops' is not, .*: (--.*) leaves", lines)[1]
-    assert "got 60 different texts such as 0.0 in 60 rows: text like this cannot be predicted" in lines
-    assert "label: numbers (59 different numbers in 59 rows)" in tuned(text, "y", *shlex.split(remedy))[0]
+    remedy = re.search(r"label 'y': .*(--null-values '?[^ ']*'?) ", lines)[1]
+    assert "--drop-unlabelled" in lines
+    lines, _, _ = tuned(text, "y", *shlex.split(remedy), "--drop-unlabelled")
+    assert "label: numbers (9 different numbers in 59 rows)" in lines
+    assert in_process(*FOR, "y", *shlex.split(remedy), cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("mark", [",", ";", "|", "\t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_delimiter_at_the_end_of_rows_only_is_left_out_by_the_remedy(tuned, tmp_path, mark, end):
+    told = ["--delimiter", "tab" if mark == "\t" else mark]
+    text = (mark + end).join(
+        [mark.join("aby"), *(mark.join(row) for row in zip(HALVES, "uv" * 30, Y, strict=True)), ""]
+    )
+    lines = tuned(text.replace(f"y{mark}", "y", 1), "y", *told, code=3)
+    remedy = re.search("at the end of each: (.*) leaves it out", lines)[1]
+    subprocess.run(remedy, shell=True, cwd=tmp_path, check=True)
+    assert "label: numbers (60 " in tuned((tmp_path / "mine.clean.csv").read_bytes(), "y", name="x.csv")[0]
+
+
+def test_a_file_of_a_data_set_by_folders_names_the_folder(run, in_process, tmp_path):
+    for year in (2023, 2024):
+        (folder := tmp_path / "data" / f"year={year}").mkdir(parents=True)
+        (folder / "a.csv").write_text("x\n1.5\n2.5\n")
+    (tmp_path / "c.yaml").write_text("steps: [{kind: minmax}]\n")
+    run("fit --config c.yaml data m.joblib", cwd=tmp_path)
+    transform = ["transform", "--model", "m.joblib"]
+    told = in_process(*transform, "data/year=2024/a.csv", "z.csv", cwd=tmp_path).stderr
+    folder = re.search("names of folders hold it: give the folder (.*) in the place", told)[1]
+    run(*transform, folder, "out", cwd=tmp_path)
+    assert (tmp_path / "out" / "year=2024").is_dir()
 
 
 def test_where_no_column_is_left_the_reasons_are_said(tuned):

@@ -130,7 +130,7 @@ def require(table: Table, requested: Iterable[str], origin: str | None = None) -
         prefix = f"{origin}: " if origin else ""
         raise DataError(
             f"{table.location}: {prefix}expected the {'column' if len(missing) == 1 else 'columns'} {hints}{more}, "
-            f"got {has or 'none'}{_advice(known)}"
+            f"got {has or 'none'}{_folder(table.location, missing)}{_advice(known)}"
         )
 
 
@@ -182,6 +182,16 @@ def abbreviated(spelled: list[str]) -> str:
 def _with_hint(name: str, known: Sequence[str]) -> str:
     meant = near(name, known)
     return quoted(name) if meant is None else f"{quoted(name)} (did you mean {quoted(meant)}?)"
+
+
+def _folder(location: str, missing: Sequence[str]) -> str:
+    """Return the folder of a data set whose folders are named by a missing column and its value, like year=2024."""
+    parts = location.split("/")
+    for i, part in enumerate(parts[:-1]):
+        name, mark, _ = part.partition("=")
+        if mark and name in missing:
+            return f"; names of folders hold it: give the folder {'/'.join(parts[:i]) or '.'} in the place of the file"
+    return ""
 
 
 def _advice(known: list[str]) -> str:

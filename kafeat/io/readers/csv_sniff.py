@@ -78,6 +78,12 @@ def sniff(
         if totals
         else ""
     )
+    if rows and all(len(row) == len(names) + 1 and not row[-1].strip() for row in rows):
+        mark = r"\t" if delimiter == "\t" else delimiter
+        raise DataError(
+            f"{location}: expected {len(names)} fields in each row, as in the line of names, got a delimiter at the "
+            "end of each: " + text.through(rf"sed 's/[{mark}]\r*$//'") + " leaves it out"
+        )
     # Short or long rows are reported by the reader, which knows their numbers.
     rows = [row for row in rows if len(row) == len(names)]
     columns = [[row[i] for row in rows] for i in range(len(names))]

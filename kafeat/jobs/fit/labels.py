@@ -12,9 +12,11 @@ import numpy as np
 
 from kafeat.config import Config
 from kafeat.errors import DataError, UsageError, quoted, spell_row
+from kafeat.io.columns.fields import null_options
 from kafeat.io.columns.values import column_values, different_decimals, null_rows
 from kafeat.io.readers.base import Chunk
 from kafeat.io.readers.memory import array_of
+from kafeat.io.readers.table import TableChunk
 from kafeat.maths.kernel_error import power_of_two
 from kafeat.maths.task import (
     MOST_CLASSES,
@@ -223,10 +225,20 @@ def read_label(chunk: Chunk, name: str, role: str = "label") -> Array:
         got = "null" if null[bad] else quoted(value) if isinstance(value, str) else f"{value:g}"
         raise DataError(
             f"{chunk.location}: {spell_row(chunk.row_number(bad))}, {role} {quoted(name)}: expected a value, got "
-            f"{got}: "
-            + ("--drop-unlabelled leaves such rows out" if role == "label" else "remove such rows first")
+            f"{got}: " + (_without_label(chunk, name, got) if role == "label" else "remove such rows first")
         )
     return plain_labels(values)
+
+
+def _without_label(chunk: Chunk, name: str, got: str) -> str:
+    """Return how to leave out rows whose label is null or an infinity, which options read as missing in text."""
+    if "inf" not in got:
+        return "--drop-unlabelled leaves such rows out"
+    source = chunk.source if isinstance(chunk, TableChunk) else None
+    if source is None:
+        return "remove such rows first"
+    words = [text.strip() for text in source.first_texts(name) if "inf" in text.casefold()]
+    return f"{null_options(source, sorted({*words}) or [got])} --drop-unlabelled leaves such rows out"
 
 
 def plain_labels(labels: Array) -> Array:

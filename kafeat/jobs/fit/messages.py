@@ -10,7 +10,7 @@ from shlex import quote
 
 from kafeat.config import Config
 from kafeat.contract.name_patterns import expand, is_pattern
-from kafeat.errors import counted, quoted
+from kafeat.errors import DataError, counted, quoted
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.dialect import ISO, KEEP, UTF8
 from kafeat.io.columns.fields import (
@@ -123,16 +123,24 @@ def _left_out(
 
 
 def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
-    """Yield a warning about each label of text whose values are mostly numbers or times."""
+    """Yield a warning about each label of text whose values are mostly numbers or times.
+
+    A label that is a quantity except for a word is refused: as classes it would give a model of no use.
+    """
     for field in fields_of(source, names) if source.untyped else ():
         texts = source.first_texts(field.name)
         odd = first_no_number(texts, field.dialect) if field.kind == "number" and not field.problem else ""
         place = f"{source.location}: label {quoted(field.name)}"
         if odd:
-            yield (
+            told = (
                 f"{place}: most values are numbers, but {odd[:40]!r} is not, so all are text: "
-                f"{null_options(source, [odd[:40]])} --drop-unlabelled leaves such rows out"
+                f"{null_options(source, [odd[:40]])} reads it as missing, and then tune, fit and evaluate leave such "
+                "rows out with --drop-unlabelled"
             )
+            fraction = re.compile(rf"[0-9]*[{field.dialect.decimal}][0-9]*[1-9]")
+            if odd.startswith("#") or any(map(fraction.match, texts)):
+                raise DataError(told)
+            yield told
         guess = guess_dates(texts, source.asked) if field.kind == "text" else None
         if guess is not None and guess.note:
             yield f"{place}: {guess.note}"

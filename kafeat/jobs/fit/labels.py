@@ -238,7 +238,10 @@ def _without_label(chunk: Chunk, name: str, got: str) -> str:
     if source is None:
         return "remove such rows first"
     words = [text.strip() for text in source.first_texts(name) if "inf" in text.casefold()]
-    return f"{null_options(source, sorted({*words}) or [got])} --drop-unlabelled leaves such rows out"
+    return (
+        f"{null_options(source, sorted({*words}) or [got])} reads it as missing, and then tune, fit and evaluate "
+        "leave such rows out with --drop-unlabelled"
+    )
 
 
 def plain_labels(labels: Array) -> Array:

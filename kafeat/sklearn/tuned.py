@@ -16,9 +16,9 @@ from kafeat.errors import KafeatWarning
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.sklearn.estimator import FeatureMap
 from kafeat.sklearn.map_estimator import as_value_errors, checked_labels, seed_of
+from kafeat.study.tune.input import SearchStart
 from kafeat.study.tune.problem import LEAST_ROWS
 from kafeat.study.tune.result import no_data
-from kafeat.study.tune.space import SearchStart
 from kafeat.study.tune.tune import tune
 from kafeat.types import Floats
 

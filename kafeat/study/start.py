@@ -11,8 +11,7 @@ from kafeat.io.options import InputOptions
 from kafeat.jobs.fit.looks import LOOK, Encoding, Groups, Look, with_columns
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.reread import rereadable
-from kafeat.study.tune.input import read_table
-from kafeat.study.tune.space import load_start
+from kafeat.study.tune.input import load_start, read_table
 
 _WIDTH = 512
 _DONE = {

@@ -1,26 +1,29 @@
-"""Read a table as it comes: the sample of rows on which settings are chosen."""
+"""Read a table as it comes, for the sample of rows on which settings are chosen, and the config to start from."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from pydantic import Field
 
-from kafeat.config import Config
+from kafeat.config import Config, load_config
+from kafeat.config.model import Steps
 from kafeat.contract.step import DOUBLE, Sample
 from kafeat.contract.tile import TextRows
 from kafeat.errors import DataError, UsageError, quoted
 from kafeat.io.columns.fields import listed, require
 from kafeat.jobs.fit.fit import read_sample, roles_of
 from kafeat.jobs.fit.labels import LabelArgument, LabelSummary, has_label, label_names
-from kafeat.jobs.fit.looks import MIN_FREQUENCY, Encoding, Groups, groups_of, with_columns
+from kafeat.jobs.fit.looks import MIN_FREQUENCY, Encoding, Groups, Recipe, groups_of, with_columns
 from kafeat.jobs.fit.messages import Listener, Say
 from kafeat.jobs.fit.reread import RereadableData
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.jobs.fit.split_by import SplitBy
+from kafeat.registry import build_step
 from kafeat.types import Array, Floats
 
 # Columns with fewer numbers may have none in a part of the rows.
@@ -218,3 +221,20 @@ def check_base(base: Config) -> None:
         raise UsageError(
             "--from: expected a config with values, got one with searches: put values in their place"
         )
+
+
+def _standardize() -> tuple[Any, ...]:
+    return (build_step({"kind": "standardize"}),)
+
+
+class SearchStart(Config):
+    """A config that may come without steps, with only columns for example."""
+
+    steps: Steps = Field(default_factory=_standardize, description="a chain to try as well", min_length=1)
+
+
+def load_start(base: Any) -> tuple[Config, list[Recipe]]:
+    """Return the config to start from, and the recipes of its own steps, which are one of the candidates."""
+    start = load_config({} if base is None else base, SearchStart)
+    own = "steps" in start.model_fields_set
+    return start, [step.recipe() for step in start.map_steps] if own else []

@@ -18,7 +18,6 @@ from kafeat.maths.task import PredictionTask, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.study.tune.input import TunedTable
 from kafeat.study.tune.options import TuneOptions
-from kafeat.study.tune.space import check_predictor
 
 LEAST_ROWS = 20
 """Fewer rows than this are refused, because nothing can be chosen on them."""
@@ -60,7 +59,7 @@ class Problem:
             score_for(self.asked.scoring, task.kind)
         except DataError as error:
             raise DataError(f"{place}: {error}") from None
-        check_predictor(self.start, task, place)
+        self._check_predictor(task, place)
         if task.classes is not None and 2 * len(task.classes) > len(labels):
             numbers = task.classes.dtype.kind != "O"
             raise DataError(
@@ -69,6 +68,17 @@ class Problem:
                 + ("--task regression predicts numbers" if numbers else "text like this cannot be predicted")
             )
         return task
+
+    def _check_predictor(self, task: PredictionTask, place: str) -> None:
+        """Refuse a predictor of classes, or weights of classes, for a label of numbers, before the search."""
+        step = self.start.predictor
+        if step is not None and step.class_weight == "balanced" and task.classes is None:
+            raise DataError(f"{place}: class_weight: balanced: expected a label of classes, got numbers")
+        if step is not None and step.classes_only and step.task == "auto" and task.classes is None:
+            raise DataError(
+                f"{place}: {step.kind}: expected a label of classes, got numbers: ridge predicts numbers, and "
+                "--task classification treats whole numbers as classes"
+            )
 
     @property
     def balanced(self) -> bool:

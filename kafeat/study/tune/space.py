@@ -1,4 +1,4 @@
-"""The maps that are tried (scaler × metric × map × γ), and the config to start from."""
+"""The maps that are tried: scaler × metric × map × γ."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from kafeat.chain.chain import Chain
-from kafeat.config import Config, load_config
-from kafeat.config.model import Steps
-from kafeat.errors import DataError, UsageError
+from kafeat.config import Config
+from kafeat.errors import UsageError
 from kafeat.jobs.fit.looks import IMPUTE, Encoding, Recipe, date_parts, one_hot, side_by_side, target, text
 from kafeat.maths.boosting import load_library
-from kafeat.maths.task import PredictionTask, TaskKind, kind_to_learn, task_of
-from kafeat.registry import build_step
+from kafeat.maths.task import TaskKind, kind_to_learn, task_of
 from kafeat.study.tune.input import TunedTable
 
 SCALERS: dict[str, list[Recipe]] = {
@@ -424,32 +421,3 @@ def with_predictor(start: Config, kind: PredictorKind | None, task: TaskKind) ->
     step = {"kind": kind, **({"task": task} if task == "classification" or kind == "ridge" else {})}
     plain = start.to_plain()
     return Config.model_validate({**plain, "steps": [*plain["steps"], step]})
-
-
-def check_predictor(config: Config, goal: PredictionTask, place: str) -> None:
-    """Refuse a predictor of classes, or weights of classes, for a label of numbers, before the search."""
-    step = config.predictor
-    if step is not None and step.class_weight == "balanced" and goal.classes is None:
-        raise DataError(f"{place}: class_weight: balanced: expected a label of classes, got numbers")
-    if step is not None and step.classes_only and step.task == "auto" and goal.classes is None:
-        raise DataError(
-            f"{place}: {step.kind}: expected a label of classes, got numbers: ridge predicts numbers, and "
-            "--task classification treats whole numbers as classes"
-        )
-
-
-def _standardize() -> tuple[Any, ...]:
-    return (build_step({"kind": "standardize"}),)
-
-
-class SearchStart(Config):
-    """A config that may come without steps, with only columns for example."""
-
-    steps: Steps = Field(default_factory=_standardize, description="a chain to try as well", min_length=1)
-
-
-def load_start(base: Any) -> tuple[Config, list[Recipe]]:
-    """Return the config to start from, and the recipes of its own steps, which are one of the candidates."""
-    start = load_config({} if base is None else base, SearchStart)
-    own = "steps" in start.model_fields_set
-    return start, [step.recipe() for step in start.map_steps] if own else []

@@ -34,7 +34,7 @@ from kafeat.study.report.document import report_folder
 from kafeat.study.tune.all_rows import AllRows
 from kafeat.study.tune.budget import Budget
 from kafeat.study.tune.choice import Choice, choose, compared, first_choice, with_twice_the_rows
-from kafeat.study.tune.input import check_base, read_table
+from kafeat.study.tune.input import check_base, load_start, read_table
 from kafeat.study.tune.journal import TrialJournal
 from kafeat.study.tune.notes import comments, notes
 from kafeat.study.tune.options import TuneOptions
@@ -43,7 +43,7 @@ from kafeat.study.tune.result import Tuning, curve_of, learning_curve_of, table_
 from kafeat.study.tune.rungs import Search, most_in_memory, rungs_of
 from kafeat.study.tune.scorer import Scorer
 from kafeat.study.tune.screen import Screen
-from kafeat.study.tune.space import Candidate, SearchSpace, load_start, seconds_of, with_predictor
+from kafeat.study.tune.space import Candidate, SearchSpace, seconds_of, with_predictor
 from kafeat.study.tune.trials import Outcome, Size, TestScore, Trial
 
 

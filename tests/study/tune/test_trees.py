@@ -10,10 +10,11 @@ import kafeat
 from kafeat.chain.chain import Chain, FitCache
 from kafeat.contract.step import Sample
 from kafeat.registry import build_step
+from kafeat.study.tune.input import load_start
 from kafeat.study.tune.options import TuneOptions
 from kafeat.study.tune.problem import Problem
 from kafeat.study.tune.scorer import Scorer
-from kafeat.study.tune.space import DEFAULT, GROWTHS, RAW, Candidate, SearchSpace, load_start
+from kafeat.study.tune.space import DEFAULT, GROWTHS, RAW, Candidate, SearchSpace
 from tests.study.tune.test_tune import _table_of, _texts, mixed
 
 pytest.importorskip("lightgbm")

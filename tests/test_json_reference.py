@@ -18,7 +18,8 @@ OPEN = {
 # Words of the page that are values, or keys of other runs.
 ELSEWHERE = {
     "kafeat inspect --json": "directions errors importance shape steps target_error weight widths",
-    "kafeat transform --stats": "complete incomplete interval keep predict predictions refused scale transform",
+    "kafeat transform --stats": "complete failed incomplete interrupted interval keep predict predictions refused "
+    "scale transform",
     "The manifest `_kafeat.json`": "complete error exit_code failed incomplete interrupted refused retry running",
     "kafeat tune --json": "accuracy auc balanced_accuracy log_loss bytes_per_row chosen "
     "best best_score elapsed failure left number part rung score_without scoring error verdict",

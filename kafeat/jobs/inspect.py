@@ -44,7 +44,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         "times": [column.name for column in fm.columns.features if column.times],
         "dialect": fm.columns.dialect,
         "by_position": fm.columns.positional,
-        "seen": _ranges(fm),
+        "seen": None if fm.column_ranges is None else fm.column_ranges.named(fm.columns.inputs),
         "drift_test_rows": None if fm.feature_mean is None else fm.feature_mean.rows,
         "unit_scale": fm.unit_scale,
         "steps": [{**_step(fitted), **importance_of(fm, i)} for i, fitted in enumerate(fm.chain.steps)],
@@ -100,12 +100,3 @@ def _step(fitted: FittedStep) -> dict[str, Any]:
         },
         "contains_training_rows": fitted.step.traits.keeps_rows,
     }
-
-
-def _ranges(fm: FeatureMap) -> dict[str, list[float | None]] | None:
-    """Return the smallest and the largest value of each feature, or null if all values were missing."""
-    if fm.column_ranges is None:
-        return None
-    low, high = fm.column_ranges.low.tolist(), fm.column_ranges.high.tolist()
-    ends = {name: (low[j], high[j]) for name, j in fm.columns.inputs}
-    return {name: [None if value != value else value for value in both] for name, both in ends.items()}

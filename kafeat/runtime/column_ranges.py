@@ -10,6 +10,7 @@ Source: Gretton, Borgwardt, Rasch, Schölkopf & Smola, JMLR 13, 2012, theorem 12
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any, Self
@@ -105,6 +106,15 @@ class ColumnRanges:
         zeros = np.bincount(X.columns, minlength=X.width) < len(X)
         low[zeros], high[zeros] = np.fmin(low[zeros], 0.0), np.fmax(high[zeros], 0.0)
         return ColumnRanges(low, high)
+
+    def joined(self, other: ColumnRanges) -> ColumnRanges:
+        """Return the ranges of the rows of both."""
+        return ColumnRanges(np.fmin(self.low, other.low), np.fmax(self.high, other.high))
+
+    def named(self, inputs: Iterable[tuple[str, int]]) -> dict[str, list[float | None]]:
+        """Return both ends for each input, which has a name and a place; null if all its values were missing."""
+        ends = {name: (float(self.low[j]), float(self.high[j])) for name, j in inputs}
+        return {name: [None if value != value else value for value in both] for name, both in ends.items()}
 
     def outside(self, X: InputRows) -> Array:
         """Count the values of each feature of X (n, d) outside its range, (d,). Missing numbers do not count."""

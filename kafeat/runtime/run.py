@@ -89,6 +89,7 @@ class Done:
         clipped: Values outside of the range that a step was fitted on, which were replaced by its nearest end.
         bad_rows: Rows that were set aside, numbered within the chunk, and their problems.
         outside: Counts (d,) of values outside of the column ranges, for each input feature; None if not counted.
+        ranges: Those of the chunk itself; None if values outside are not counted.
         total: Sum (n_components,) of the features in float64; None if not asked for.
         inputs: Numbers and sums of the known values of each input column, (2, d); None without `total`.
     """
@@ -98,6 +99,7 @@ class Done:
     clipped: int
     bad_rows: tuple[InvalidValueError, ...] = ()
     outside: Array | None = None
+    ranges: ColumnRanges | None = None
     total: Array | None = None
     inputs: Floats | None = None
 
@@ -255,9 +257,11 @@ class _Worker:
         good: Any = _good(len(X), list(bad)) if bad else slice(None)
         if isinstance(features, np.ndarray) and bad:
             features[list(bad)] = np.nan
-        outside = total = inputs = None
+        outside = ranges = total = inputs = None
         if self._policy.column_ranges is not None:
-            outside = self._policy.column_ranges.outside(X[good])
+            rows = X[good]
+            outside = self._policy.column_ranges.outside(rows)
+            ranges = ColumnRanges.empty(rows.shape[1]).adding(rows)
         if self._policy.sums:
             total, inputs = _total(features[good]), column_sums(X[good])
         if self._program.behind and isinstance(features, np.ndarray):
@@ -265,7 +269,7 @@ class _Worker:
             features, total = features[:, :width], None if total is None else total[width:]
         n_clipped = 0 if clipped is None else int(clipped[good].sum())
         return Done(
-            chunk, features, n_clipped, tuple(bad[row] for row in sorted(bad)), outside, total, inputs
+            chunk, features, n_clipped, tuple(bad[row] for row in sorted(bad)), outside, ranges, total, inputs
         )
 
 

@@ -1,5 +1,6 @@
 """Transforms, runs over parts and checks with names of files and flat keywords, as the commands have them."""
 
+from contextlib import nullcontext
 from dataclasses import fields
 from typing import Any
 
@@ -43,7 +44,8 @@ def transform_file(model, source, target, **options: Any) -> TransformResult:
 def transform_parts(model, source, target, *, announce=None, overwrite=False, **options) -> DatasetResult:
     """Write the parts of `source` to the folder `target`."""
     places = location_of(model) or model, parse_location(source), parse_location(target)
-    return api.transform_parts(DatasetRequest(*places, overwrite=overwrite, **gathered(options)), announce)
+    request = DatasetRequest(*places, overwrite=overwrite, **gathered(options))
+    return api.run(request, begin=lambda _unit: nullcontext(announce))
 
 
 def verify_file(model, source, target, *, stats=None, **options: Any) -> VerifyResult:

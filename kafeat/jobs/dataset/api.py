@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from kafeat.chain.blas import one_blas_thread
-from kafeat.errors import KafeatError, KafeatWarning, PartsError, UsageError
+from kafeat.errors import KafeatWarning, PartsError, UsageError
 from kafeat.io.options import changed
 from kafeat.io.storage.atomic import beside
 from kafeat.io.storage.base import Location, making
-from kafeat.io.storage.location import place_of
 from kafeat.io.storage.owner import owning
 from kafeat.io.storage.temporary_files import remove_stale_below
 from kafeat.jobs.dataset.journal import DatasetResult, Journal
 from kafeat.jobs.dataset.part import known_parts, text_parts
 from kafeat.jobs.dataset.parts import plan_parts
 from kafeat.jobs.dataset.plan import DatasetPlan
-from kafeat.jobs.dataset.record import metrics, record_of
+from kafeat.jobs.dataset.record import metrics, record_of, spelled
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.options import with_keywords
 from kafeat.jobs.transform.options import FOR_PARTS, Path, TransformOptions
@@ -30,7 +28,6 @@ from kafeat.jobs.transform.outputs import outputs_of
 from kafeat.jobs.transform.result import TransformResult
 from kafeat.jobs.transform.transform import Announce, transform_file
 from kafeat.model.feature_map import FeatureMap
-from kafeat.model.load import load_from
 from kafeat.runtime.backends import start_engine
 from kafeat.runtime.environment import count_jobs, now
 
@@ -126,59 +123,54 @@ def run(
     `begin` is called with the unit of progress, `rows` or `parts`, before the work begins. `idle` and `dashes` are as
     `DatasetRequest.over_parts` gets them.
     """
-    start, began = now(), time.perf_counter()
-    done: TransformResult | DatasetResult
-    failure: BaseException | None = None
-    with _accompanying(request, request.metrics) as file:
-        try:
-            over_parts = request.over_parts(idle, dashes)
-            with begin("parts" if over_parts else "rows") as announce:
-                done = _with_stats(request, over_parts, announce, start)
-        except UsageError:  # the wrong options may include the file of the metrics
-            raise
-        except BaseException as error:
-            failure = error
-        if file is not None:
-            known = done if failure is None else getattr(failure, "result", None)
-            file.write(metrics(record_of(request, known, start, time.perf_counter() - began, failure)))
-    if failure is not None:
-        raise failure
-    return done
-
-
-def _accompanying(request: DatasetRequest, place: Location | None) -> AbstractContextManager[IO[str] | None]:
-    return nullcontext() if place is None else beside(place, request.writing.fsync)
-
-
-def _with_stats(
-    request: DatasetRequest, over_parts: bool, announce: Announce | None, start: str
-) -> TransformResult | DatasetResult:
-    done: TransformResult | DatasetResult
-    refusal, began = None, time.perf_counter()
-    if not over_parts:
-        request.refuse_overlaps()
-    # The file is opened before the work begins, so that a path that cannot be written to is reported at once.
-    with _accompanying(request, request.stats) as file:
-        try:
+    request.refuse_overlaps()
+    known = list[TransformResult | DatasetResult]()
+    with (
+        _recorded(request, known, request.metrics, metrics),
+        _recorded(request, known, request.stats, spelled),
+    ):
+        over_parts = request.over_parts(idle, dashes)
+        with begin("parts" if over_parts else "rows") as announce:
             if over_parts:
-                done = transform_parts(request, announce)
+                known.append(transform_parts(request, announce))
             else:
                 hashed = request.stats is not None
-                done = transform_file(
-                    request.job, request.source, request.target, announce=announce, hashed=hashed
+                known.append(
+                    transform_file(
+                        request.job, request.source, request.target, announce=announce, hashed=hashed
+                    )
                 )
-        except KafeatError as error:
-            if error.result is None:
+    return known[0]
+
+
+@contextmanager
+def _recorded(
+    request: DatasetRequest,
+    known: list[TransformResult | DatasetResult],
+    place: Location | None,
+    spell: Callable[[dict[str, Any]], str],
+) -> Iterator[None]:
+    """Write the record of the run in this block, however it ends. The block adds its result to `known`.
+
+    The file is opened first, so that a path that cannot be written to is reported before the work begins.
+    """
+    if place is None:
+        yield
+        return
+    start, began, failure = now(), time.perf_counter(), None
+    try:
+        with beside(place, request.writing.fsync) as file:
+            try:
+                yield
+            except UsageError:  # the wrong option may be the file of the record
                 raise
-            error.result.seconds = time.perf_counter() - began
-            refusal, done = error, error.result
-        if file is not None:
-            record = record_of(request, done, start, done.seconds, refusal)
-            json.dump(record, file, indent=2, ensure_ascii=False)
-            file.write("\n")
-    if refusal is not None:
-        raise refusal
-    return done
+            except BaseException as error:
+                failure = error
+            done = known[0] if known else getattr(failure, "result", None)
+            file.write(spell(record_of(request, done, start, time.perf_counter() - began, failure)))
+    finally:
+        if failure is not None:  # also if the record cannot be written, as on a full disk
+            raise failure
 
 
 @dataclass(frozen=True)
@@ -255,11 +247,21 @@ def transform(options: TransformOptions) -> WrittenData:
     >>> written.rows, written.columns
     (200, 64)
     """
-    request = DatasetRequest.of(options)
-    for caution in request.cautions:
-        warnings.warn(caution, KafeatWarning, stacklevel=3)
-    given = changed(options)
-    done = run(request, [name for name in FOR_PARTS if name in given])
+    return _written(options)
+
+
+def _written(options: TransformOptions, needs_predictor: bool = False) -> WrittenData:
+    request, given = DatasetRequest.of(options), changed(options)
+
+    def begin(_unit: str) -> AbstractContextManager[None]:
+        if needs_predictor:
+            request.map.needed_predictor()
+        for caution in request.cautions:
+            # The caller is above `run`, `_written`, and `transform` or `_predict` with its keywords.
+            warnings.warn(caution, KafeatWarning, stacklevel=7 if needs_predictor else 6)
+        return nullcontext()
+
+    done = run(request, [name for name in FOR_PARTS if name in given], begin=begin)
     parts, kept = (done.parts, done.kept) if isinstance(done, DatasetResult) else (None, 0)
     if isinstance(done, DatasetResult) and done.failed:
         raise PartsError(str(request.target), done.parts, done.failed, done.stopped)
@@ -267,6 +269,11 @@ def transform(options: TransformOptions) -> WrittenData:
         str(request.target), done.rows, done.columns, done.what, parts, kept, done.bad_rows, done.clipped,
         done.seconds,
     )  # fmt: skip
+
+
+@with_keywords(TransformOptions)
+def _predict(options: TransformOptions) -> WrittenData:
+    return _written(options, needs_predictor=True)
 
 
 def predict(src: Path, dst: Path, *, model: FeatureMap | Path, **options: Any) -> WrittenData:
@@ -308,7 +315,4 @@ def predict(src: Path, dst: Path, *, model: FeatureMap | Path, **options: Any) -
     refused = sorted({"features", "unit_variance"} & set(options))
     if refused:
         raise UsageError(f"predict: expected no {refused[0]}, got one: only kafeat.transform accepts it")
-    fm = model if isinstance(model, FeatureMap) else load_from(place_of("model", model))
-    fm.needed_predictor()
-    # A model file is used by its path: workers read it, and the statistics contain its name.
-    return transform(src, dst, model=model, **options)
+    return _predict(src, dst, model=model, **options)

@@ -20,7 +20,6 @@ def plan_parts(request: DatasetRequest) -> list[Part] | None:
     """List the parts of the input. Return None for text, which is cut while it is read."""
     request.rules.check(request.map)
     files = request.files if request.rows_per_file is None else None
-    request.refuse_overlaps(files, folders=True)
     if files is not None:
         parts: list[Part] | None = renamed(
             files.parts, request.writing.output_format, request.reading.input_format

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime
@@ -27,39 +28,40 @@ def record_of(
 ) -> dict[str, Any]:
     """Return rows, bytes, seconds, hashes, drift and versions as builtins. Pipes have no bytes and no hash.
 
-    For parts, these are sums, and the manifest lists every part. `failure` is the error that ended the run. Its `done`
-    is known only if rules refused the output.
+    For parts, these are sums, and the manifest lists every part. `failure` is the error that ended the run. What was
+    done is then known only if rules refused the output.
     """
     failed = done.failed if isinstance(done, DatasetResult) else ()
     state, code = ("incomplete", max(one.exit_code for one in failed)) if failed else ("complete", 0)
     if failure is not None:
         state, code = ending(failure)
-    record = {
+    model, details = request.model, dict[str, Any]()
+    if isinstance(done, TransformResult):
+        details = {"rows_per_second": done.rows_read / seconds, **_of_file(request, done)}
+    elif done is not None:
+        details = _of_parts(done)
+    return {
         "kafeat": __version__,
-        "command": "predict" if done is not None and done.what == "predictions" else "transform",
+        **({} if done is None else {"command": "predict" if done.what == "predictions" else "transform"}),
         "state": state,
         "exit_code": code,
         "error": None if failure is None else str(failure),
         "start": start,
         "end": now(),
         **process(),
-    }
-    if done is None:
-        return record | {"output": {"path": str(request.target)}, "seconds": seconds}
-    details = _of_file(request, done) if isinstance(done, TransformResult) else _of_parts(done)
-    model = request.model
-    return record | {
-        "model": {
-            "path": str(model) if isinstance(model, Location) else None,
-            **details.pop("model"),
-        },
-        "input": {"path": str(request.source), "rows": done.rows_read, **details.pop("input")},
-        "output": {"path": str(request.target), **details.pop("output")},
+        "model": {"path": str(model) if isinstance(model, Location) else None, **details.pop("model", {})},
+        "input": {"path": str(request.source), **details.pop("input", {})},
+        "output": {"path": str(request.target), **details.pop("output", {})},
         "seconds": seconds,
         **details,
         "versions": versions(),
         "machine": machine(),
     }
+
+
+def spelled(record: dict[str, Any]) -> str:
+    """Return a record as JSON."""
+    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
 
 
 def metrics(record: dict[str, Any]) -> str:
@@ -77,7 +79,7 @@ def _numbers(record: dict[str, Any], prefix: str) -> Iterator[tuple[str, float]]
     for key, value in record.items():
         if key in ("start", "end"):
             yield f"{prefix}_{key}_time_seconds", datetime.fromisoformat(value).timestamp()
-        elif isinstance(value, dict) and key != "columns":
+        elif isinstance(value, dict) and key not in ("columns", "seen"):
             yield from _numbers(value, f"{prefix}_{key}")
         elif isinstance(value, int | float) and key != "pid":
             yield f"{prefix}_{key}", value
@@ -92,16 +94,17 @@ def _of_file(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
     drift, test = done.drift, done.drift_test
     return {
         "model": {"sha256": request.map.digest},
-        "input": {"bytes": request.source.size(), "sha256": done.input_sha256},
+        "input": {"rows": done.rows_read, "bytes": request.source.size(), "sha256": done.input_sha256},
         "output": _written(request, done),
-        "rows_per_second": done.rows_read / done.seconds if done.seconds > 0.0 else None,
         "clipped_values": done.clipped,
         "bad_rows": {
             "rule": request.rules.on_bad_rows,
             "count": done.bad_rows,
             "rejects": None if rejects is None else str(rejects),
         },
-        "drift": None if drift is None else {"largest": max(drift.values(), default=0.0), "columns": drift},
+        "drift": None
+        if drift is None
+        else {"largest": max(drift.values(), default=0.0), "columns": drift, "seen": done.seen},
         "drift_test": None if test is None else asdict(test),
     }
 
@@ -125,8 +128,7 @@ def _written(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
 def _of_parts(run: DatasetResult) -> dict[str, Any]:
     drift = run.largest_drift
     return {
-        "model": {},
-        "input": {},
+        "input": {"rows": run.rows_read},
         "output": {
             "parts": run.parts,
             "kept": run.kept,

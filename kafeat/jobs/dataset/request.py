@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.errors import KafeatError, SystemRefusedError, UsageError
 from kafeat.io.data_set import Parts, is_data_set, list_parts, must_exist
 from kafeat.io.options import InputOptions, OutputOptions, taken
 from kafeat.io.storage.base import Location, StandardStream
@@ -127,12 +128,12 @@ class DatasetRequest:
         """The folders of the parts and of their rejects."""
         return [folder for folder in (self.target, self.rules.rejects) if folder is not None]
 
-    def refuse_overlaps(self, files: Parts | None = None, *, folders: bool = False) -> None:
-        """Refuse outputs that would replace an input or each other, or that the next run would read as an input.
-
-        `files` are those of the input if there are many. With `folders`, the outputs and their rejects are folders.
-        """
-        parts = () if files is None else files.parts
+    def refuse_overlaps(self) -> None:
+        """Refuse outputs that would replace an input or each other, or that the next run would read as an input."""
+        files = None
+        with suppress(KafeatError):  # the run reports an input that cannot be read
+            files = self.files if is_data_set(self.source) else None
+        folders, parts = self.rows_per_file is not None or files is not None, files.parts if files else ()
         read = [InputPlace("the input", (self.source, *(part.location for part in parts)), files)]
         if isinstance(self.model, Location):
             read.append(InputPlace("the model", (self.model,)))

@@ -14,7 +14,7 @@ from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.column_means import Difference
-from kafeat.runtime.column_ranges import DriftTest
+from kafeat.runtime.column_ranges import ColumnRanges, DriftTest
 from kafeat.runtime.run import Done
 
 _OWN_COLUMNS = ("row", "column", "problem", "text")
@@ -45,6 +45,7 @@ class TransformResult:
         self.first_bad_row: str | None = None
         self.watches_drift = fm.column_ranges is not None and (rules.drift or rules.max_drift is not None)
         self._outside = np.zeros(inputs.n_features, dtype=np.int64)
+        self._ranges = ColumnRanges.empty(inputs.n_features)
         # Features of predictions leave their tile only for the test, so it must be requested.
         wanted = rules.drift_test is not None or (rules.drift and outputs.what == "features")
         self.tests_mean = fm.feature_mean is not None and wanted
@@ -65,6 +66,8 @@ class TransformResult:
             self.first_bad_row = located.removeprefix(f"{done.chunk.location}: ")
         if done.outside is not None:
             self._outside += done.outside
+        if done.ranges is not None:
+            self._ranges = self._ranges.joined(done.ranges)
         if done.total is not None:
             self._total += done.total
         if done.inputs is not None:
@@ -87,6 +90,11 @@ class TransformResult:
             return None
         good = max(1, self.rows_read - self.bad_rows)
         return {name: int(self._outside[j]) / good for name, j in self._inputs.inputs}
+
+    @property
+    def seen(self) -> dict[str, list[float | None]]:
+        """The least and the largest value of each input feature, as far as drift is measured."""
+        return self._ranges.named(self._inputs.inputs)
 
     @property
     def drift_test(self) -> DriftTest | None:

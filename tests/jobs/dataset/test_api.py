@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 import re
 
 import numpy as np
@@ -12,7 +13,8 @@ import pytest
 import kafeat
 from kafeat.cli.command import Context
 from kafeat.cli.main import kafeat as whole
-from kafeat.errors import PartsError, UsageError
+from kafeat.errors import ArtifactError, KafeatWarning, PartsError, UsageError
+from kafeat.jobs.dataset import api
 
 
 @pytest.fixture(scope="module")
@@ -74,17 +76,50 @@ def test_parts_that_fail_are_raised_and_the_others_are_written(folder, tmp_path)
         ({"engine": "processes"}, "engine: expected an input of many files"),
         ({"model": None}, "model: expected a path or URI, got NoneType"),
         ({"src": np.eye(2)}, "src: expected a path or URI, got ndarray; FeatureMap.transform takes tables"),
-        ({"stats": "rows.parquet"}, "rows.parquet: expected --stats apart from the input"),
+        # even if the run ends before anything is read, and has a record
+        ({"stats": "rows.parquet", "model": "gone"}, "rows.parquet: expected --stats apart from the input"),
+        ({"stats": "in/s.json", "src": "in", "model": "gone"}, "--stats apart from the input, got one inside"),
+        ({"stats": "map.joblib", "src": "gone.csv"}, "map.joblib: expected --stats apart from the model"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_refused_and_nothing_is_written(folder, tmp_path, monkeypatch, options, message):
     monkeypatch.chdir(folder)
-    before = (folder / "rows.parquet").read_bytes()
+    (folder / "in").mkdir(exist_ok=True)
+    (folder / "in/a.csv").write_text("a,b\n1,2\n")
+    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     asked = {"src": "rows.parquet", "dst": tmp_path / "z.npy", "model": "map.joblib"} | options
     with pytest.raises(UsageError, match=message):
         kafeat.transform(**asked)
-    assert not list(tmp_path.iterdir())
-    assert (folder / "rows.parquet").read_bytes() == before
+    assert [*tmp_path.iterdir(), *(folder / "in").iterdir()] == [folder / "in/a.csv"]
+    assert before == {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_a_record_begins_before_the_model_is_read(folder, tmp_path, monkeypatch):
+    (tmp_path / "broken.joblib").write_bytes(b"no model")
+    asked = {"model": tmp_path / "broken.joblib", "stats": tmp_path / "s.json", "interval": 0.9}
+    for call in (kafeat.predict, kafeat.transform):
+        with pytest.raises(ArtifactError, match="broken.joblib: expected"):
+            call(folder / "rows.parquet", tmp_path / "y.csv", **asked)
+        record = json.loads((tmp_path / "s.json").read_text())
+        assert (record["state"], record["exit_code"]) == ("refused", 4)
+        assert (record["model"]["path"], "rows" in record["input"]) == (str(asked["model"]), False)
+        (tmp_path / "s.json").unlink()
+    # a full disk, on which there is no room for the record either, does not hide why the run failed
+    monkeypatch.setattr(api, "spelled", lambda _record: os.strerror(os.open("/gone", 0)))
+    with pytest.raises(ArtifactError, match="broken.joblib: expected"):
+        kafeat.predict(folder / "rows.parquet", tmp_path / "y.csv", **asked)
+    assert not (tmp_path / "s.json").exists()
+
+
+def test_a_caution_names_the_line_of_the_call(folder, tmp_path):
+    table = pq.read_table(folder / "rows.parquet")[:40]
+    fm = kafeat.fit(
+        {"steps": ["standardize", {"kind": "fourier", "n_components": 4}, "ridge"]}, table, label="y"
+    )
+    for call in (kafeat.predict, kafeat.transform):
+        with pytest.warns(KafeatWarning, match="errors of at least") as caught:
+            call(folder / "rows.parquet", tmp_path / "y.csv", model=fm, interval=0.5)
+        assert [one.filename for one in caught] == [__file__]
 
 
 def test_predict_refuses_a_map_and_options_of_features(folder, tmp_path):

@@ -464,7 +464,8 @@ def test_a_run_that_is_ended_in_any_phase_tells_it_and_goes_on(phase, number, mo
     out = tmp_path / "out"
     told = Process(
         "", f"{PHASES[phase]} {int(number)}", "transform", "--model", model, data, out, "--resume", "--jobs=1",
-        "--log-format=json", "--metrics", tmp_path / "m.prom", code=ENDS_ITSELF, text=True,
+        "--log-format=json", "--metrics", tmp_path / "m.prom", "--stats", tmp_path / "s.json",
+        code=ENDS_ITSELF, text=True,
     )  # fmt: skip
     lines = [json.loads(line) for line in told.communicate(timeout=60)[1].splitlines()]
     state = manifest(out) if (out / "_kafeat.json").exists() else None
@@ -475,6 +476,9 @@ def test_a_run_that_is_ended_in_any_phase_tells_it_and_goes_on(phase, number, mo
         assert (lines[-1]["event"], lines[-1]["exit_code"], lines[-1]["retry"]) == ("failed", 143, True)
         assert known in (("complete", 0),) if done else (None, ("interrupted", 143))
         assert done or metrics(tmp_path / "m.prom")["state=interrupted"] == 1.0
+        assert json.loads((tmp_path / "s.json").read_text())["state"] == (
+            "complete" if done else "interrupted"
+        )
     else:
         assert told.returncode == -9
         assert [line["event"] for line in lines] in ([], ["start"])  # there is no last line
@@ -483,6 +487,28 @@ def test_a_run_that_is_ended_in_any_phase_tells_it_and_goes_on(phase, number, mo
     assert transform_parts(model, data, out, resume=True).unknown_files == ()
     transform_parts(model, data, tmp_path / "fresh")
     assert files(out) == files(tmp_path / "fresh")
+
+
+@pytest.mark.parametrize(("moment", "number"), [
+    ("kafeat.model.shared load_from 1", signal.SIGTERM), ("kafeat.jobs.dataset.api transform_file 1", signal.SIGTERM),
+    ("kafeat.io.writers.npy.NpyWriter _end 1", signal.SIGINT), ("os replace 1", signal.SIGTERM),
+])  # fmt: skip
+def test_one_file_that_a_signal_ends_leaves_its_record(moment, number, model, data, tmp_path):
+    record, told = tmp_path / "s.json", tmp_path / "m.prom"
+    (tmp_path / "out.npy").write_bytes(b"previous")
+    words = [f"{data}/year=2023/a.parquet", tmp_path / "out.npy", "--stats", record, "--metrics", told]
+    ended = Process("", f"{moment} {int(number)}", "transform", "--model", model, *words, code=ENDS_ITSELF)
+    ended.communicate(timeout=60)
+    assert ended.returncode == 128 + number
+    stats, numbers = json.loads(record.read_text()), metrics(told)
+    assert (stats["state"], stats["exit_code"], stats["input"]["path"]) == (
+        "interrupted",
+        128 + number,
+        words[0],
+    )
+    assert (numbers["state=interrupted"], numbers["exit_code"]) == (1.0, 128 + number)
+    assert not [*tmp_path.glob(".*")]
+    assert (tmp_path / "out.npy").read_bytes() == b"previous"
 
 
 def test_an_engine_for_one_file_is_refused_unless_it_is_a_default(in_process, run, model, data, tmp_path):
@@ -592,11 +618,11 @@ def test_metrics_tell_how_a_run_ended(source, more, state, code, in_process, mod
     assert (told["exit_code"], told[f"state={state}"]) == (code, 1.0)
     assert sum(value for name, value in told.items() if name.startswith("state")) == 1.0
     assert abs(told["end_time_seconds"] - time.time()) < 60.0
-    if not Path("run.json").exists():
-        assert (source, "input_rows" in told) in [("gone.csv", False), ("a.csv", False)]
-        return
     stats = json.loads(Path("run.json").read_text())
-    assert (stats["state"], stats["exit_code"]) == (state, code)
+    assert (stats["state"], stats["exit_code"], stats["input"]["path"]) == (state, code, source)
+    assert ("rows" in stats["input"]) == ("input_rows" in told) == bool(more or state == "incomplete")
+    if "input_rows" not in told:
+        return
     known = {"input_rows": stats["input"]["rows"], "bad_rows_count": stats["bad_rows"]["count"],
              "output_rows": stats["output"]["rows"], "drift_largest": stats["drift"]["largest"]}  # fmt: skip
     assert {name: told[name] for name in known} == known

@@ -301,6 +301,10 @@ def test_more_bad_rows_than_allowed_write_no_output_but_what_they_were(fm, sourc
     known = json.loads(kept["stats"].read_text())
     assert (known["state"], known["exit_code"], known["bad_rows"]["count"]) == ("refused", 3, len(BAD))
     assert len(known["drift"]["columns"]) == 3
+    good = X[GOOD].astype(np.float64)
+    assert [*known["drift"]["seen"].values()] == [
+        [*ends] for ends in zip(good.min(axis=0), good.max(axis=0), strict=True)
+    ]
     assert re.search(told, known["error"])
     done = kafeat.transform(source, tmp_path / "out.npy", max_bad_rows=len(BAD), **options)
     assert done.bad_rows == len(BAD)

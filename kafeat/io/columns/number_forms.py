@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
@@ -204,34 +204,16 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
         return f"; others are in {dialect.units[0]}: write all in one unit"
     absent = bool(dialect.units) and not (word.units or dialect.bare)
     unit = _options(dialect.units[:1] if absent else units)
-    marks, unlike = dict[str, str](), ""
-    others = [one.core for one in (_word(other, dialect.units) for other in texts) if one is not None]
-    others = sorted(core for core in others if dialect.number.fullmatch(core))
-    given = (
-        column[0].asked.decimal if column and text not in texts else None
-    )  # the first values may be of one kind
-    for form in sorted(_FORMS, key=lambda form: not form.thousands):
-        grouped = form.thousands and re.search(form.separators, word.core)
-        if form.number.fullmatch(word.core) and bool(grouped) == bool(form.thousands):
-            option = f"--thousands {as_option(form.thousands)}" if grouped else f"--decimal {form.decimal}"
-            fit = [
-                one
-                for one in _FORMS
-                if (one.thousands if grouped else one.decimal) == (form.thousands or form.decimal)
-            ]
-            odd = min(([core for core in others if not one.number.fullmatch(core)] for one in fit), key=len)
-            if odd or (not grouped and given not in (None, form.decimal)):
-                unlike = f"; others are written as {odd[0] if odd else f'--decimal {given} says'}: write all in one way"
-            else:
-                marks.setdefault(form.plain_digits(word.core), option)
-    if dialect.number.fullmatch(
-        word.core
-    ):  # with any option, kafeat examines the column, and so finds its brackets
-        marks = {dialect.plain_digits(word.core): "" if unit else f"--decimal {dialect.decimal}"}
+    # With any option, kafeat examines the column, and so finds its brackets.
+    marks = {dialect.plain_digits(word.core): "" if unit else f"--decimal {dialect.decimal}"}
+    unlike = ""
+    if not dialect.number.fullmatch(word.core):
+        # The first values may be of one kind, and this one of another.
+        given = column[0].asked.decimal if column and text not in texts else None
+        marks, unlike = _by_mark(word.core, dialect, texts, given)
     below = word.brackets or re.search(rf"[-{MINUS}][^0-9]*$", text.partition(word.core)[0])
     minus = "-" if below else ""
     scale = "; 50 % is then 50, beside 0.5: write all in one form if some are shares" if "%" in unit else ""
-    unlike = "" if marks else unlike
     marker = null if absent and re.fullmatch("99+(?:[.,]0*)?", word.core) else ""  # -999
     return (
         marker
@@ -241,6 +223,36 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
             for read, option in marks.items()
         )
     )
+
+
+def _by_mark(
+    core: str, dialect: Dialect, texts: Iterable[str], given: str | None
+) -> tuple[dict[str, str], str]:
+    """Return the options that read a number and those among `texts`, by what they read, or why there are none.
+
+    `given` is the decimal mark of the user's options.
+    """
+    marks, unlike = dict[str, str](), ""
+    words = [word.core for word in (_word(text, dialect.units) for text in texts) if word is not None]
+    others = sorted(filter(dialect.number.fullmatch, words))
+    for form in sorted(_FORMS, key=lambda form: not form.thousands):
+        key = "thousands" if form.thousands and re.search(form.separators, core) else "decimal"
+        if not form.number.fullmatch(core) or (key == "decimal") != (form.thousands == ""):
+            continue
+        mark = getattr(form, key)
+        odd = min(
+            (
+                [other for other in others if not one.number.fullmatch(other)]
+                for one in _FORMS
+                if getattr(one, key) == mark
+            ),
+            key=len,
+        )
+        if odd or (key == "decimal" and given not in (None, mark)):
+            unlike = f"; others are written as {odd[0] if odd else f'--decimal {given} says'}: write all in one way"
+        else:
+            marks.setdefault(form.plain_digits(core), f"--{key} {as_option(mark)}")
+    return marks, "" if marks else unlike
 
 
 @lru_cache(maxsize=256)

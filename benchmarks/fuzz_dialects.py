@@ -67,6 +67,7 @@ class Dialect:
     unit: str
     brackets: bool
     minus: str
+    behind: bool
     told: bool
 
     @property
@@ -149,6 +150,7 @@ def dialect(rng: random.Random) -> Dialect:
         unit="" if "€" in unit and encoding == "latin-1" else unit,
         brackets=rng.random() < 0.05,
         minus="-" if plain or rng.random() < 0.9 else "\u2212",
+        behind=unit == "" and rng.random() < 0.1,
         told=null == "-999" or rng.random() < 0.3,  # which is a number
     )
 
@@ -176,6 +178,8 @@ def _dressed(of: Dialect, text: str) -> str:
     """A number with its sign and unit."""
     digits, below = text.removeprefix("-"), text.startswith("-")
     digits = of.unit + digits if of.unit in _BEFORE else digits + of.unit
+    if below and of.behind and not of.brackets:
+        return digits + of.minus
     return f"({digits})" if below and of.brackets else of.minus * below + digits
 
 
@@ -263,7 +267,7 @@ def judge(of: Dialect, values: Table, path: Path, jobs: int) -> str:
 def oracle(of: Dialect, values: Table, path: Path) -> str:
     """`same` if other readers, which are told the dialect, read the numbers as they are meant."""
     names = {"sep": of.delimiter, "encoding": of.encoding.replace("-sig", "")}
-    dressed = of.thousands or of.unit or of.brackets or of.minus != "-"
+    dressed = of.thousands or of.unit or of.brackets or of.behind or of.minus != "-"
     more = {"dtype": str} if dressed else {"decimal": of.decimal}
     frame = pd.read_csv(path, na_values=[of.null], keep_default_na=False, **names, **more)
     column = frame[frame.columns[0]]
@@ -274,7 +278,7 @@ def oracle(of: Dialect, values: Table, path: Path) -> str:
             .str.replace(of.minus, "-")
         )
         column = pd.to_numeric(
-            column.str.replace(r"\((.*)\)", r"-\1", regex=True).str.replace(of.decimal, ".")
+            column.str.replace(r"\((.*)\)|(.+)-$", r"-\1\2", regex=True).str.replace(of.decimal, ".")
         )
     found = {"pandas": column.to_numpy(float)}
     if importlib.util.find_spec("duckdb") and of.encoding in ("utf-8", "utf-8-sig") and not dressed:

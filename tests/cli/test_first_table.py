@@ -422,3 +422,8 @@ def test_hours_and_pairs_of_numbers_are_no_groups_and_a_label_of_hours_gets_thei
     assert (
         "label 'y': looks like hours and minutes, such as '00:30': write them as hours, such as 13.5" in said
     )
+
+
+def test_a_minus_behind_its_number_is_said(tuned):
+    lines, _, _ = tuned("a;y\n" + rows([f"{300 + i},48{'-' * (i % 3 == 0)}" for i in range(N)], Y), "y")
+    assert "with 5- for -5: a; with decimal commas: a" in lines

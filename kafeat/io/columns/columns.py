@@ -212,13 +212,15 @@ class Columns:
         """The rules for reading text: words for missing values, and the columns with decimal commas and with times.
 
         Optional entries are the separators of thousands, the units of numbers, columns in which some numbers have no
-        unit, columns with negative numbers in brackets, and the delimiter and the encoding of the file.
+        unit, columns with negative numbers in brackets or with a minus after them, and the delimiter and encoding of
+        the file.
         """
         more: dict[str, Any] = {
             "thousands": {c.name: c.dialect.thousands for c in self.features if c.dialect.thousands},
             "units": {c.name: list(c.dialect.units) for c in self.features if c.dialect.units},
             "bare": [c.name for c in self.features if c.dialect.bare],
             "brackets": [c.name for c in self.features if c.dialect.brackets],
+            "trailing": [c.name for c in self.features if c.dialect.trailing],
             "file": {} if (first := self.file_dialect).usual_file else [first.delimiter, first.encoding],
         }
         return {
@@ -298,6 +300,7 @@ class _Dialects(BaseModel, extra="forbid", strict=True):
     ] = {}
     bare: list[str] = []
     brackets: list[str] = []
+    trailing: list[str] = []
     file: Annotated[
         list[str], Field(min_length=2, max_length=2), _checked(lambda pair: check_file(*pair))
     ] = [",", UTF8]
@@ -308,7 +311,16 @@ class _Dialects(BaseModel, extra="forbid", strict=True):
             {column.name for column in columns},
             {column.name for column in columns if column.times},
         )
-        for key in ("decimal_commas", "thousands", "units", "bare", "brackets", "dates", "timezones"):
+        for key in (
+            "decimal_commas",
+            "thousands",
+            "units",
+            "bare",
+            "brackets",
+            "trailing",
+            "dates",
+            "timezones",
+        ):
             found = set(getattr(self, key))
             if not found <= names or (key in ("dates", "timezones") and found != timed):
                 raise ValueError(
@@ -320,7 +332,7 @@ class _Dialects(BaseModel, extra="forbid", strict=True):
             replace(column, dialect=Dialect(
                 tuple(self.nulls), "," if name in self.decimal_commas else ".", self.dates.get(name, ISO),
                 self.timezones.get(name, KEEP), self.thousands.get(name, ""), tuple(self.units.get(name, ())),
-                name in self.bare, name in self.brackets, *self.file,
+                name in self.bare, name in self.brackets, name in self.trailing, *self.file,
             )) for column in columns for name in [column.name]
         )  # fmt: skip
 

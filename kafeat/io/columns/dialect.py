@@ -77,7 +77,7 @@ class Dialect:
     `nulls` are the words for missing values. `decimal` is a point or a comma. `dates` is the `strftime` form of times
     in text, and `timezone` the zone whose hours they get. `thousands` separates groups of three digits. Each number has
     one of the `units` next to it. With `bare`, some have none, or one before and one after. A minus may be U+2212. With
-    `brackets`, (5) is −5. `delimiter` and `encoding` are those of the file.
+    `brackets`, (5) is −5, and with `trailing`, 5- is. `delimiter` and `encoding` are those of the file.
     """
 
     nulls: tuple[str, ...] = NULLS
@@ -88,6 +88,7 @@ class Dialect:
     units: tuple[str, ...] = ()
     bare: bool = False
     brackets: bool = False
+    trailing: bool = False
     delimiter: str = ","
     encoding: str = UTF8
 
@@ -109,7 +110,7 @@ class Dialect:
     @property
     def dressed(self) -> bool:
         """True if numbers contain more than digits and a decimal mark."""
-        return bool(self.thousands or self.units or self.bare or self.brackets)
+        return bool(self.thousands or self.units or self.bare or self.brackets or self.trailing)
 
     @cached_property
     def separators(self) -> str:
@@ -133,6 +134,7 @@ class Dialect:
     def forms(self) -> str:
         """The pattern of a text that is a number, with the digits in its groups. Arrow reads it as Python does."""
         gap, sign, number = f"[{BLANKS}]*", f"[+\\-{MINUS}]?", f"({self.number.pattern})"
+        sign, number = (r"\+?", f"{number}[{MINUS}\\-]?") if self.trailing else (sign, number)
         unit = f"(?:{'|'.join(map(re.escape, self.units))})"
         signed = rf"(?:{sign}{gap}{unit}|{unit}{gap}{sign})"
         beside = [rf"{signed}{gap}{number}", rf"{sign}{gap}{number}{gap}{unit}"] if self.units else []
@@ -152,6 +154,8 @@ class Dialect:
             yield "units", ", ".join(units)
         if self.brackets and "(" in text:
             yield "(5) for -5", ""
+        if self.trailing and re.search(f"[0-9][{MINUS}-]", text):
+            yield "5- for -5", ""
 
     def is_missing(self, text: str) -> bool:
         """Return true for a word that stands for a missing value, and for the number NaN."""
@@ -207,7 +211,7 @@ class Asked:
         bare = recorded.bare or bool(asked & {*units}) or (not units and found.bare)
         return replace(
             recorded, decimal=marks.decimal, thousands=marks.thousands, units=units, bare=bare,
-            brackets=recorded.brackets or found.brackets,
+            brackets=recorded.brackets or found.brackets, trailing=recorded.trailing or found.trailing,
         )  # fmt: skip
 
     @property

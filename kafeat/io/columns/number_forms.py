@@ -27,7 +27,8 @@ from kafeat.io.columns.fields import Table, null_options
 _GAP = f"[{BLANKS}]*"
 _CORE = rf"[0-9.,](?:[0-9.,'’{BLANKS}]*[0-9.,])?(?:[eE][+-]?[0-9]{{1,3}})?"
 _PARTED = re.compile(
-    rf"(\()?{_GAP}[+\-−]?{_GAP}([^0-9+\-−().,]*?){_GAP}([+\-−]?){_GAP}({_CORE}){_GAP}([^0-9()+\-−]*)(\))?"
+    rf"(\()?{_GAP}[+\-−]?{_GAP}([^0-9+\-−().,]*?){_GAP}([+\-−]?){_GAP}({_CORE})([\-−]?){_GAP}"
+    r"([^0-9()+\-−]*)(\))?"
 )
 _UNIT_SIGNS = "%‰°′″"
 _CURRENCIES = re.compile(
@@ -81,6 +82,8 @@ class _Word(NamedTuple):
     known: bool
     """The unit is unmistakable, or the user gave it."""
     brackets: bool
+    trailing: bool
+    """A minus follows the number."""
 
     @property
     def of_amount(self) -> bool:
@@ -126,7 +129,14 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
     units = tuple(dict.fromkeys(part for one in same for part in one))
     bare = bool(own) or (not units and any(MINUS in word.text for word in taken))
     brackets, found = any(word.brackets for word in taken), form.dialect or asked.dialect
-    dialect = replace(found, units=units, bare=bare, brackets=brackets)
+    trailing = next((word.text for word in taken if word.trailing), "")
+    dialect = replace(found, units=units, bare=bare, brackets=brackets, trailing=bool(trailing))
+    leading = next((word.text for word in taken if re.match(rf"[^0-9]*[(\-{MINUS}]", word.text)), "")
+    if trailing and leading:
+        both = f"{leading[:40]!r} and {trailing[:40]!r}"
+        return NumberForm(
+            dialect, f"expected one way to write a minus, got {both}: write one of the two", trailing
+        )
     return form._replace(dialect=dialect, note=_of_one_scale(own, taken))
 
 
@@ -159,9 +169,13 @@ def _is_number(core: str) -> bool:
 def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
     """Return the parts of a value, or None if it is not one number, possibly with text before or after it."""
     match = _PARTED.fullmatch(text) if len(text) < _LONGEST else None
-    if match is None or (match[1] is None) != (match[6] is None) or re.fullmatch(CODE, match[4]):
+    if match is None or (match[1] is None) != (match[7] is None) or re.fullmatch(CODE, match[4]):
         return None
-    before, inner, core, after = match[2], match[3], match[4], match[5].strip()
+    before, inner, core, minus, after = match[2], match[3], match[4], match[5], match[6].strip()
+    # 2- is a mark of a school, 5-kg a size, and 5- very good an answer.
+    two = match[1] is not None or re.search(rf"[+\-{MINUS}]", text[: match.start(4)])
+    if minus and (two or len(core) < 3 or (after and not _is_unit(after, ""))):
+        return None
     if (inner and not before) or len(before + after) > _LONGEST_UNIT:
         return None
     units = tuple(filter(None, (before, after)))
@@ -172,7 +186,11 @@ def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
     name = before and (
         inner or " " in before or text[match.start(4) - 1] not in BLANKS
     )  # B-02, A1, Main Street 5
-    return None if name and not (known or first) else _Word(text, core, units, known, match[1] is not None)
+    return (
+        None
+        if name and not (known or first)
+        else _Word(text, core, units, known, match[1] is not None, bool(minus))
+    )
 
 
 def missed(text: str, dialect: Dialect = USUAL, column: tuple[Table, str] | None = None) -> str:
@@ -211,7 +229,7 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
         # The first values may be of one kind, and this one of another.
         given = column[0].asked.decimal if column and text not in texts else None
         marks, unlike = _by_mark(word.core, dialect, texts, given)
-    below = word.brackets or re.search(rf"[-{MINUS}][^0-9]*$", text.partition(word.core)[0])
+    below = word.brackets or word.trailing or re.search(rf"[-{MINUS}][^0-9]*$", text.partition(word.core)[0])
     minus = "-" if below else ""
     scale = "; 50 % is then 50, beside 0.5: write all in one form if some are shares" if "%" in unit else ""
     marker = null if absent and re.fullmatch("99+(?:[.,]0*)?", word.core) else ""  # -999

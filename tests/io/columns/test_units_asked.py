@@ -27,13 +27,21 @@ def read(path, **asked):
 
 MIXED = [f"{size} {'g' if i % 4 == 3 else 'mg'}" for i, size in enumerate(SIZES)]
 BEHIND = [f"{size}{'-' if i % 3 == 0 else ''}" for i, size in enumerate(SIZES)]
+SCHOOL = ["1", "2-", "3", "2"] * (len(SIZES) // 4)
 ONE, MINUS = "expected one unit, got .*: write all in one", "got '.*-'; write the minus before the number"
+BOTH = "expected one way to write a minus, got '-1.5' and '.*-': write one of the two; --exclude a leaves"
 PART = "--unit: expected what stands next to numbers, got -, a part of them"
 
 
 @pytest.mark.parametrize(
     ("values", "unit", "told"),
-    [(MIXED, [], ONE), (MIXED, ["g"], ONE), (BEHIND, [], MINUS), (BEHIND, ["-"], PART)],
+    [
+        (MIXED, [], ONE),
+        (MIXED, ["g"], ONE),
+        (SCHOOL, [], MINUS),
+        (["-1.5", *BEHIND[1:]], [], BOTH),
+        (BEHIND, ["-"], PART),
+    ],
 )
 def test_what_is_no_unit_or_another_is_refused(tmp_path, values, unit, told):
     with pytest.raises(KafeatError, match=told):

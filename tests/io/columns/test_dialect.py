@@ -359,7 +359,8 @@ def test_common_forms_of_dates(tmp_path, text, form):
     assert fm.columns.dialect["dates"] == {"t": form}
     other = "2013-12-24" if form != "%Y-%m-%d" else "24.12.2013"
     with pytest.raises(
-        DataError, match=r"y\.csv: row 1 \(index 0\), column 't': expected a time .*--date-format"
+        DataError,
+        match=r"y\.csv: row 1 \(index 0\), column 't': expected a time .*--date-format .* otherwise write all in one",
     ):
         features(fm, written(tmp_path, f"t,n\n{other},1\n", "y.csv"))
     assert features(fm, path.parent / "y.csv", date_format=["%d.%m.%Y"]) == [[1, 12, 24, 0]]

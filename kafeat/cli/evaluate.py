@@ -194,6 +194,7 @@ def evaluate(
         write_json(
             json_file, {"data": without_secrets(data), "records": [record.flat() for record in records]}
         )
+        log.settings.figures = {"rows": records[0].about["rows_test"]}
         for record in records if shown else ():
             show_predictions(record)
         refuse_low_scores(records, min_score, min_coverage, values["interval"])
@@ -204,6 +205,7 @@ def evaluate(
     _refuse_idle(values["label"], values["learner"], min_score)
     report = _evaluate(data, experiment, values)
     write_json(json_file, {**source, **report})
+    log.settings.figures = {"rows": report.report.records[0].about["data_rows"]}
     if shown:
         show(report.report, values["scoring"], details or max_error is not None)
     gate(report.report, max_error, min_score)

@@ -69,5 +69,5 @@ def fit(
     log.summarize(
         f"{model}: {len(fm.columns.inputs)} inputs -> {fm.n_components} features, fitted on "
         f"{fm.provenance.rows_fitted:,} of {fm.provenance.sources[0].rows:,} rows{learned}",
-        rows=fm.provenance.sources[0].rows,
-    )
+        rows=fm.provenance.sources[0].rows, bytes=located(model).size(),
+    )  # fmt: skip

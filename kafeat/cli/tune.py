@@ -82,6 +82,7 @@ def tune(
             data, **options, progress=show, listener=log.listener(), journal=journal, config_name=config,
             stops=(Interrupted, Terminated), write=write,
         )  # fmt: skip
+    log.settings.figures = {"rows": result.table[0]["rows"]}
     if model is not None and not signalled:
         result.fit().save(model, overwrite)
     if not log.settings.quiet:

@@ -119,6 +119,16 @@ def test_every_json_line_has_the_keys_of_its_event(in_process, folder):
         ["start", "warning", "info", "refused", "refused"],
     )
     assert lines[-2]["part"] == "poor.csv"
+    (folder / "fit.yaml").write_text("steps: [standardize, {kind: fourier, n_components: 4}, ridge]\n")
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    np.savetxt(folder / "l.csv", rows, delimiter=",", header="a,b,y", comments="")
+    end = told("fit --config fit.yaml l.csv l.joblib --label y")[1][-1]
+    assert (end["rows"], end["bytes"]) == (60, (folder / "l.joblib").stat().st_size)
+    told_rows = [told(words)[1][-1]["rows"] for words in (
+        "tune l.csv t.yaml --label y --columns 8 --trials 1", "evaluate --config fit.yaml l.csv --label y",
+        "evaluate --model l.joblib l.csv", "evaluate --model l.joblib l.csv --label y --all-rows",
+    )]  # fmt: skip
+    assert told_rows == [60] * 4
     with owning(parse_location(folder / "out")):
         assert told("transform --model m.joblib in out --overwrite")[1][-1]["retry"] is True
 
@@ -153,7 +163,7 @@ def test_a_line_a_minute_tells_that_a_command_is_alive(monkeypatch, capfd, form,
 
 
 def test_a_long_run_shows_its_start_and_how_far_it_is(in_process, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("kafeat.cli.alive._SECONDS", 0.005)
+    monkeypatch.setattr("kafeat.cli.alive._SECONDS", 0.03)
     np.save(tmp_path / "x.npy", np.ones((1_000_000, 2), np.float32))
     words = ("transform", "--model", folder / "m.joblib", "x.npy", "o.npy", "--log-format", "json")
     *told, done = lines_of(in_process(*words, cwd=tmp_path).stderr)

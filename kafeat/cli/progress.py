@@ -112,11 +112,11 @@ def _line(seconds: float | None, search: Search, trial: Trial) -> None:
 
 def _spelled(search: Search, trial: Trial) -> str:
     failure, size = trial.outcome.failure, trial.size
-    result = failure if failure is not None else f"{search.scoring} {search.stated(trial)}"
     learned = f", 1/{round(1.0 / size.share)} of them to learn from" if size.share < 1.0 else ""
     place = "the chosen map" if trial.later else f"trial {trial.number:,}, {trial.rung}"
-    said = f"{place}: {trial.candidate}: {result} with {trial.columns:,} columns"
-    return f"{said}, {size.rows:,} rows{learned}"
+    made = f"{trial.columns:,} columns, {size.rows:,} rows{learned}"
+    result = f"{failure} ({made})" if failure else f"{search.scoring} {search.stated(trial)} with {made}"
+    return f"{place}: {trial.candidate}: {result}"
 
 
 def _table(search: Search, trial: Trial, seconds: float | None, trials: int | None) -> Table:

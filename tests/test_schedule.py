@@ -81,7 +81,8 @@ def test_a_night_and_the_next(folder):
         expected = kafeat.load(folder / "map.joblib").transform(pq.read_table(folder / "incoming.parquet"))
         # rows and columns may differ in the last bit
         np.testing.assert_allclose(features(folder), expected, rtol=0, atol=8 * np.finfo(np.float32).eps)
-    assert json.loads((folder / "features.json").read_text())["output"]["rows"] == 1797
+    record = json.loads((folder / "features.json").read_text())["output"]
+    assert (record["path"], record["rows"]) == ("features.parquet", 1797)
 
 
 def break_after(folder, command, harm):
@@ -124,12 +125,13 @@ def test_a_model_is_replaced_by_one_that_is_no_worse(folder):
     second = places[0].read_bytes()
     assert first != second
     assert places[1].read_bytes() == first
-    assert run(script, folder).returncode == 0  # the same model is no worse
-    assert [place.read_bytes() for place in places] == [second, second]
+    assert run(script, folder).returncode == 0  # the same model is no worse, and does not take the way back
+    assert [place.read_bytes() for place in places] == [second, first]
+    assert not (folder / "map.new.joblib").exists()
     for rows, code in ((table.drop_columns(["label"]), 3), (table.slice(0, 60), 6)):
         pq.write_table(rows, folder / "labelled.parquet")
         refused = run(script, folder)
-        assert (refused.returncode, [place.read_bytes() for place in places]) == (code, [second, second])
+        assert (refused.returncode, [place.read_bytes() for place in places]) == (code, [second, first])
     break_after(folder, "evaluate", "echo [] > in-use.json")
     assert run(script, folder).returncode == 2  # a score that cannot be read is none to compare with
     assert places[0].read_bytes() == second
@@ -183,6 +185,7 @@ def test_parts_are_made_once_and_bad_ones_fail_alone(folder):
     assert run(script, folder).returncode == 0
     made = {file.name: file.stat().st_mtime_ns for file in (folder / "features").glob("*.parquet")}
     assert set(made) == {"a.parquet", "b.parquet"}
+    assert (folder / "features/_VERIFIED").exists()
 
     (folder / "incoming" / "c.parquet").write_bytes(b"no Parquet")
     shutil.copy(folder / "incoming.parquet", folder / "incoming" / "d.parquet")
@@ -193,6 +196,26 @@ def test_parts_are_made_once_and_bad_ones_fail_alone(folder):
     now = {file.name: file.stat().st_mtime_ns for file in (folder / "features").glob("*.parquet")}
     assert set(now) == {*made, "d.parquet"}
     assert made.items() <= now.items()  # kept, not made again
+    assert not (folder / "features/_VERIFIED").exists()  # of the last night, whose parts these are no more
+
+
+@pytest.mark.parametrize(("command", "harm", "code"), [
+    ("transform", "cp incoming/a.parquet features/b.parquet", 3), ("transform", "rm features/b.parquet", 6),
+    ("transform", "kill -9 $PPID", -9), ("verify", "exit 6", 6),
+])  # fmt: skip
+def test_parts_that_are_not_verified_have_no_marker(folder, command, harm, code):
+    script, marker = installed(folder, "nightly-parts"), folder / "features/_VERIFIED"
+    (folder / "incoming").mkdir()
+    for name in ("a.parquet", "b.parquet"):
+        shutil.copy(folder / "incoming.parquet", folder / "incoming" / name)
+    marker.parent.mkdir()
+    marker.touch()  # of an earlier night
+    break_after(folder, command, harm)
+    assert run(script, folder).returncode == code
+    assert not marker.exists()
+    shutil.rmtree(folder / "bin")
+    done = run(script, folder)  # the harm is mended without help
+    assert (done.returncode, marker.exists()) == (0, True), done.stderr
 
 
 def test_the_crontab_calls_the_script():

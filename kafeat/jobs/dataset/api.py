@@ -59,7 +59,8 @@ def _run(
     kept = list(plan.up_to_date.values())
     journal = Journal(request.target, plan.manifest, kept, request.writing.guard)
     try:
-        removed = _write_parts(request, plan, make_folder, journal, announce)
+        with journal.renewing():
+            removed = _write_parts(request, plan, make_folder, journal, announce)
         seconds = time.perf_counter() - began
         journal.end(seconds)
     except BaseException as error:

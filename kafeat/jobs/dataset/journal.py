@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from kafeat.chain.program import What
-from kafeat.errors import ending
+from kafeat.errors import KafeatError, ending
 from kafeat.io.data_set import MANIFEST, is_hidden
 from kafeat.io.storage.atomic import Guard
 from kafeat.io.storage.base import Location
@@ -20,6 +23,7 @@ from kafeat.runtime.environment import now
 # Writing the manifest may use at most a twentieth of the time of a run.
 _SHARE = 20.0
 _SECONDS = 2.0
+_MINUTE = 60.0
 
 _ALIKE = 10
 """Number of parts that may fail alike before the run stops, if none succeeds."""
@@ -80,10 +84,17 @@ class Journal:
         self._kept = self._tried = 0
         self._made_again = list[str]()
         self.stopped: str | None = None
-        self._next = math.inf  # before the first `write`, `add` writes nothing
+        self._next = math.inf  # before the first `write`, nothing else writes
+        self._lock = threading.RLock()
 
     def add(self, outcome: Outcome) -> None:
         """Note the outcome of a part, and write the manifest if the last time is long enough ago."""
+        with self._lock:
+            self._add(outcome)
+        if time.monotonic() >= self._next:
+            self.write()
+
+    def _add(self, outcome: Outcome) -> None:
         self._tried += 1
         if outcome.failure is not None:
             self._failures[outcome.failure.name] = outcome.failure
@@ -95,8 +106,25 @@ class Journal:
                 self._made_again.append(outcome.record.name)
             self._records[outcome.record.name] = outcome.record.model_copy(update=more)
         self._kept += not outcome.made
-        if time.monotonic() >= self._next:
-            self.write()
+
+    @contextmanager
+    def renewing(self) -> Iterator[None]:
+        """Write the manifest once a minute during the block, so that a long part does not look like a dead run."""
+        ended = threading.Event()
+
+        def renew() -> None:
+            while not ended.wait(_MINUTE):
+                with suppress(KafeatError, OSError):  # if it lasts, the next part meets it as well
+                    if self._next < math.inf:
+                        self.write()
+
+        thread = threading.Thread(target=renew, name="kafeat-manifest", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     def must_stop(self, most: int | None) -> bool:
         """Return true if more than `most` parts have failed; with None, if more than ten have, all alike."""
@@ -131,9 +159,10 @@ class Journal:
     def write(self, **more: object) -> None:
         """Write the manifest with these fields changed. The first call marks the start of the run."""
         started = time.monotonic()
-        more = {"machines": self._environments, "renewed": now(), **more}
-        manifest = self._manifest.with_parts(self._records.values(), self._failures.values(), **more)
-        manifest.write(self._folder, self._guard)
+        with self._lock:
+            more = {"machines": self._environments, "renewed": now(), **more}
+            manifest = self._manifest.with_parts(self._records.values(), self._failures.values(), **more)
+            manifest.write(self._folder, self._guard)
         ended = time.monotonic()
         self._next = ended + max(_SECONDS, _SHARE * (ended - started))
 

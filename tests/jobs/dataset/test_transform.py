@@ -23,7 +23,8 @@ import kafeat
 from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
 from kafeat.io.options import OutputOptions
 from kafeat.io.storage.location import parse_location
-from kafeat.jobs.dataset import api
+from kafeat.jobs.dataset import api, journal
+from kafeat.jobs.dataset import part as one_part
 from kafeat.jobs.dataset.manifest import PartFailure
 from kafeat.jobs.transform.transform import TransformJob
 from kafeat.model.shared import SharedMap
@@ -428,6 +429,24 @@ def test_a_run_that_is_ended_goes_on_where_it_was(number, model, tmp_path):
     assert not list(out.glob(".*"))
     transform_parts(model, data, tmp_path / "fresh")
     assert files(out) == files(tmp_path / "fresh")
+
+
+def test_the_manifest_is_renewed_during_a_long_part(model, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "_MINUTE", 0.02)
+    monkeypatch.setattr(journal, "_SECONDS", 1e6)  # so that no end of a part renews it
+    work, place, versions = one_part.transform_file, tmp_path / "out/_kafeat.json", set[int]()
+
+    def long(*given, **more):
+        until = time.monotonic() + 20.0
+        while len(versions) < 3 and time.monotonic() < until:
+            versions.add(place.stat().st_mtime_ns)
+            assert manifest(tmp_path / "out")["state"] == "running"
+        return work(*given, **more)
+
+    monkeypatch.setattr(one_part, "transform_file", long)
+    transform_parts(model, data, tmp_path / "out", engine=Engine(jobs=1))
+    assert len(versions) == 3
+    assert manifest(tmp_path / "out")["state"] == "complete"
 
 
 _JOURNAL = "kafeat.jobs.dataset.journal.Journal"

@@ -69,14 +69,12 @@ for name, line, said in [
     ("a space within a number", "1,1 234,3",
      ", column 'b': expected a number, got '1 234'; --thousands blank reads 1234; --on-bad-rows drop"),
     ("nan", "1,nan,3", ", column 'b': expected a finite number, got nan; --on-bad-rows drop leaves such rows out, null marks them"),
-    ("inf", "1,2,inf", ", column 'c': expected a finite number, got inf; --on-bad-rows drop"),
     ("an empty field", "1,,3", ", column 'b': expected a finite number, got null; --on-bad-rows drop"),
     ("NA", "1,NA,3", ", column 'b': expected a finite number, got 'NA', which is read as null; --on-bad-rows drop"),
     ("beyond float32", "1,1e39,3",
      ", column 'b': expected a finite number, got 1e+39, which overflows float32; --on-bad-rows drop"),
     ("beyond float64", "1,2,1e400", ", column 'c': expected a finite number, got 1e400; --on-bad-rows drop"),
     ("hexadecimal", "1,0x10,3", ", column 'b': expected a number, got '0x10'; --on-bad-rows drop"),
-    ("an underscore", "1,1_000,3", ", column 'b': expected a number, got '1_000'; --on-bad-rows drop"),
     ("digits of another script", "1,\uff12,3", ", column 'b': expected a number, got '２'; --on-bad-rows drop"),
     ("a currency", "1,$5,3", ", column 'b': expected a number, got '$5'; --unit '$' reads 5; --on-bad-rows drop"),
 ]:
@@ -141,31 +139,23 @@ for name, make, said in [
     ("categories", parquet(b=pa.array(["x", "y"] * 6).dictionary_encode()),
      "dictionary<values=string, indices=int32, ordered=0>"),
     ("a timestamp", parquet(b=pa.array([0] * 12, pa.timestamp("us"))), "timestamp[us]"),
-    ("bytes", parquet(b=[b"x"] * 12), "binary"),
-    ("a map", parquet(b=pa.array([[("k", 1.0)]] * 12, pa.map_(pa.string(), pa.float64()))),
-     "map<string, double ('b')>"),
     ("nothing but nulls", parquet(b=pa.nulls(12)), "null"),
     ("lists in the place of numbers", parquet(b=[[1.0, 2.0]] * 12), "lists of 2 numbers"),
 ]:
     bad(f"parquet: {name}", make, 3, says="in.parquet: column 'b': expected numbers, got " + said)
 for name, make, said in [
     ("a null", parquet(b=[1.0, None] * 6), "2 (index 1), column 'b': expected a finite number, got null"),
-    ("inf", parquet(a=[float("inf")] + [1.0] * 11), "1 (index 0), column 'a': expected a finite number, got inf"),
     ("beyond float32", parquet(a=[1e39] + [1.0] * 11),
      "1 (index 0), column 'a': expected a finite number, got 1e+39, which overflows float32"),
     ("a decimal beyond float32", parquet(a=pa.array([Decimal(10) ** 40] * 12, pa.decimal256(60, 2))),
      "1 (index 0), column 'a': expected a finite number, got 10000000000000000000000000000000000000000.00, which overflows float32"),
 ]:
     bad(f"parquet: {name}", make, 3, says="in.parquet: row " + said + "; --on-bad-rows drop")
-for name, make, said in [
-    ("no columns", parquet(a=None, b=None, c=None), "expected the columns 'a', 'b', 'c', got none"),
-]:
-    bad(f"parquet: {name}", make, 3, says="in.parquet: " + said)
+bad("parquet: no columns", parquet(a=None, b=None, c=None), 3,
+    says="in.parquet: expected the columns 'a', 'b', 'c', got none")
 for name, make in [
     ("an unsupported codec", parquet_bytes(foreign_codec)),
     ("cut in half", parquet_bytes(lambda b: b[: len(b) // 2])),
-    ("its magic only", raw(b"PAR1", "in.parquet")),
-    ("encrypted", parquet_bytes(lambda b: b[:-4] + b"PARE")),
     ("a footer of 4 GB", parquet_bytes(lambda b: b[:-8] + bytes([255] * 4) + b"PAR1")),
     ("nothing", raw(b"", "in.parquet")),
     ("a CSV", raw(sound_csv(), "in.parquet")),
@@ -180,11 +170,8 @@ for name, make in [
     ("a shape beyond the file", header("(9, 3)")),
     ("a shape beyond all memory", header("(2**62, 3)")),
     ("a negative shape", header("(-8, 3)")),
-    ("a shape of text", header("('8', 3)")),
     ("code in the header", header("__import__('os').getcwd()")),
-    ("an unknown type", header("(8, 3)", "'<q9'")),
     ("an unknown version", header("(8, 3)", version=9)),
-    ("cut in the header", npy(matrix(), lambda b: b[:40])),
     ("cut in the data", npy(matrix(), lambda b: b[:-1])),
     ("a header that is no dict", npy(matrix(), lambda b: b[:10] + b"x" * 118 + b[128:])),
     ("a CSV", raw(sound_csv(), "in.npy")),
@@ -238,14 +225,9 @@ bad("arrow: as CSV", ipc(stream=True), 3, "--input-format", "csv",
 for name, line, said in [
     ("a word", "1 1:2 x", ": expected index:value, got 'x'"),
     ("an index of 0", "1 0:2 1:3", ": expected an index from 1 to 2,147,483,647, got 0"),
-    ("an index below 0", "1 -1:2", ": expected index:value, got '-1:2'"),
     ("descending indices", "1 2:2 1:3", ": expected ascending indices, got 1 after 2"),
-    ("an index beyond the map", "1 2:2 4:3", ": expected no index above 3, the width of the map, got 4"),
     ("several labels", "1,2 1:2", ": expected one label, got '1,2'"),
-    ("no label", "1:2 2:3", ": expected a number as the label, got '1:2'"),
     ("NaN", "1 1:2 3:nan", ", column 'features[2]': expected a finite number, got nan"),
-    ("beyond float32", "1 2:1e39",
-     ", column 'features[1]': expected a finite number, got 1e+39, which overflows float32"),
 ]:
     bad(f"libsvm: {name}", libsvm(line), 3, says="in.svm: row 13 (index 12)" + said + "; --on-bad-rows drop")
 for name, make, said in [
@@ -280,8 +262,6 @@ for name, make, said in [
      "expected a sparse matrix of numbers, got dtype complex128"),
     ("NaN", sparse_npz(data=[1.0, np.nan, 2.0]),
      "row 2 (index 1), column 'features[1]': expected a finite number, got nan; --on-bad-rows drop"),
-    ("cut in half", sparse_npz(change=lambda b: b[: len(b) // 2]),
-     "expected a sparse matrix of scipy.sparse.save_npz, got: File is not a zip file"),
     ("other bytes within", sparse_npz(change=lambda b: b.replace(np.array([1.5]).tobytes(), b"12345678")),
      "expected a sparse matrix of scipy.sparse.save_npz, got: Bad CRC-32"),
 ]:
@@ -290,11 +270,8 @@ for name, make, said in [
 for name, line, said in [
     ("a key that is absent", '{"a": 1, "c": 3}',
      ", column 'b': expected a finite number, got null; --on-bad-rows drop"),
-    ("a word", '{"a": 1, "b": "x", "c": 3}', ", column 'b': expected a number, got 'x'; --on-bad-rows drop"),
     ("a number beyond all", '{"a": 1, "b": 1e999, "c": 3}',
      ", column 'b': expected a finite number, got 1e999; --on-bad-rows drop"),
-    ("cut short", '{"a": 1, "b": 2',
-     ": expected JSON, got the end of the line at character 16 (Expecting ',' delimiter)"),
 ]:
     bad(f"jsonl: {name}", jsonl(line), 3, says="in.jsonl: row 13 (index 12)" + said)
 bad("npz: on standard output", text(), 2, "--output-format", "npz", out="-",

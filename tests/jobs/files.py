@@ -16,6 +16,7 @@ from kafeat.jobs.transform.result import TransformResult
 from kafeat.jobs.verify import verify
 from kafeat.jobs.verify.verify import VerifyResult
 from kafeat.model.load import load_from
+from tests.zygote import apart
 
 GROUPS = {"reading": InputOptions, "writing": OutputOptions, "rules": RowOptions}
 
@@ -52,3 +53,19 @@ def verify_file(model, source, target, *, stats=None, **options: Any) -> VerifyR
     """Compare `target` with the features of `source`."""
     places = map(parse_location, (model, source, target))
     return verify.verify_file(*places, stats=location_of(stats), **options)
+
+
+IN_SMALL_FILES = """
+import resource, signal, sys
+from kafeat.errors import SystemRefusedError
+import kafeat
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
+try: kafeat.transform(*sys.argv[3:5], model=sys.argv[2])
+except SystemRefusedError as error: print(error)
+"""
+
+
+def transform_with_files_of(most: int, *places: Any) -> Any:
+    """Transform by a model, an input and an output in a process whose files have a limit, as on a full disk."""
+    return apart(str(most), *places, code=IN_SMALL_FILES, text=True)

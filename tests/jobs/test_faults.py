@@ -16,7 +16,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import SystemRefusedError
-from tests.jobs.files import transform_file, transform_parts
+from tests.jobs.files import transform_file, transform_parts, transform_with_files_of
 from tests.zygote import KAFEAT, Process, apart
 
 N, D = 40_000, 8
@@ -140,17 +140,8 @@ def test_the_first_error_in_row_order_surfaces_and_no_other_is_begun(folder, tmp
 def test_a_disk_that_is_full_at_any_moment(folder, tmp_path, out):
     """A limit on the size of files stands for it: the system refuses the write that would cross it."""
     (tmp_path / out).write_bytes(b"previous")
-    code = (
-        "import resource, signal, sys\n"
-        "from kafeat.errors import SystemRefusedError\n"
-        "import kafeat\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)\n"
-        "try: kafeat.transform(*sys.argv[3:5], model=sys.argv[2])\n"
-        "except SystemRefusedError as error: print(error)"
-    )
     for limit in (0, 100, 5_000, 300_000, 3_000_000):
-        done = apart(str(limit), folder / "m.joblib", folder / "in.npy", tmp_path / out, code=code, text=True)
+        done = transform_with_files_of(limit, folder / "m.joblib", folder / "in.npy", tmp_path / out)
         assert done.stdout.strip() == f"{tmp_path / out}: File too large", (limit, done.stdout, done.stderr)
         assert done.stderr == ""
         assert (tmp_path / out).read_bytes() == b"previous"

@@ -27,6 +27,7 @@ from tests.zygote import ROOT
 STEP = {"kind": "fourier", "n_components": 32, "frequencies": "iid", "weights": "uniform", "gamma": 0.5}
 CONFIG = {"fit_rows": "all", "steps": [STEP]}
 OF_RINGS = {**CONFIG, "columns": {"exclude": ["part"]}}
+OF_COLUMNS = {"columns": {"include": ["a", "b"]}, "steps": [STEP]}
 FEW = {"exact_rows": 60, "rows": 50, "jobs": 1}
 """Of the exact machine and the errors, where they are not the point: they are most of the time."""
 
@@ -149,20 +150,7 @@ def test_more_columns_are_nearer_and_the_map_sees_the_ring(compared):
     last = compared["summary"][-1]
     assert last["score_map"]["mean"] > last["score_raw"]["mean"] + 0.2
     assert last["score_exact"]["mean"] > 0.9
-
-
-def test_the_summary_is_of_its_records(compared):
-    for entry in compared["summary"]:
-        group = [r for r in compared["records"] if r["setting"] == entry["setting"]]
-        for key, value in entry.items():
-            if isinstance(value, dict) and "mean" in value:
-                values = [record[key] for record in group]
-                if None in values:  # log loss without probabilities
-                    assert entry[key]["mean"] is None
-                    continue
-                assert entry[key]["mean"] == pytest.approx(np.mean(values))
-                assert entry[key]["deviation"] == pytest.approx(np.std(values, ddof=1))
-                assert entry[key]["standard_error"] == pytest.approx(np.std(values, ddof=1) / np.sqrt(2))
+    assert last["log_loss_map"]["mean"] is None  # without probabilities
 
 
 def test_a_map_is_fitted_without_the_rows_that_test_it(rings):
@@ -180,24 +168,21 @@ def test_a_map_is_fitted_without_the_rows_that_test_it(rings):
 
 def test_a_model_says_how_many_of_the_rows_its_fit_saw(rings):
     table, path = rings
-    part = {"columns": {"include": ["a", "b"]}, "steps": [STEP]}
     for fit_rows, rows, seen in ((500, 400, 0), (500, 500, 100), ("all", 50, 50)):
-        fm = kafeat.fit({**part, "fit_rows": fit_rows}, path)
+        fm = kafeat.fit({**OF_COLUMNS, "fit_rows": fit_rows}, path)
         assert kafeat.evaluate(fm, path, rows=rows)["rows_seen_in_fit"] == seen
     assert kafeat.evaluate(fm, table.slice(1))["rows_seen_in_fit"] is None
 
 
 def test_a_single_record_stands_at_the_top_too(rings):
-    fm = kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": [STEP]}, rings[1])
-    report = kafeat.evaluate(fm, rings[1], label="y", **FEW)
+    report = kafeat.evaluate(kafeat.fit(OF_COLUMNS, rings[1]), rings[1], label="y", **FEW)
     assert report["records"] == [{key: report[key] for key in report["records"][0]}]
     assert report["recommendation"] is None
     assert report["fit_seconds"] is None
 
 
 def test_several_models_meet_the_same_rows(rings):
-    config = {"columns": {"include": ["a", "b"]}, "steps": [STEP]}
-    maps = [kafeat.fit({**config, "seed": seed}, rings[1]) for seed in (1, 2)]
+    maps = [kafeat.fit({**OF_COLUMNS, "seed": seed}, rings[1]) for seed in (1, 2)]
     report = kafeat.evaluate(maps, rings[1], label="y", **FEW)
     one, other = report["records"]
     assert [one["map"], other["map"]] == ["map 1", "map 2"]
@@ -215,7 +200,7 @@ def test_another_kernel_is_another_exact_machine(rings):
 
 def test_raw_columns_do_not_depend_on_how_the_data_come(rings, tmp_path):
     table, path = rings
-    config = {"columns": {"include": ["a", "b"]}, "steps": [STEP], "chunk_rows": 64}
+    config = {**OF_COLUMNS, "chunk_rows": 64}
     np.save(tmp_path / "x.npy", np.column_stack([table[c].to_numpy() for c in ("a", "b", "y")]))
     by_name = kafeat.evaluate(data=path, label="y", config=config, **FEW)
     of_numbers = {**config, "columns": {"include": ["c0", "c1"]}}
@@ -242,21 +227,44 @@ def test_projections_tell_their_distortion(rings):
                                                    rings[0].select(["a", "b"]))  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"label": "a"}, DataError, "label 'a': expected a column that is not a feature"),
-        ({"label": "y", "split": "y"}, UsageError, "another column than the label"),
-        ({"split": "y"}, DataError, "expected train or test"),
-        ({"sweep": ["n_components=2,4"]}, UsageError, "got a model, which is fitted already"),
-        ({"seeds": 3}, UsageError, "got a model, which is fitted already"),
-        ({"label": "y", "learner": "tree"}, UsageError, "expected one of ridge"),
-    ],
-)
-def test_what_cannot_be_asked(rings, options, error, message):
-    fm = kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": [STEP]}, rings[1])
-    with pytest.raises(error, match=message):
-        kafeat.evaluate(fm, rings[1], **options)
+OF_A_MODEL = [
+    ({"label": "a"}, DataError, "label 'a': expected a column that is not a feature"),
+    ({"label": "y", "split": "y"}, UsageError, "another column than the label"),
+    ({"split": "y"}, DataError, "expected train or test"),
+    ({"sweep": ["n_components=2,4"]}, UsageError, "got a model, which is fitted already"),
+    ({"seeds": 3}, UsageError, "got a model, which is fitted already"),
+    ({"label": "y", "learner": "tree"}, UsageError, "expected one of ridge"),
+    ({"splits": 2}, UsageError, "--splits: expected recipes .*got the model map 1"),
+]
+SWEPT = "n_components: expected a parameter to be swept once,"
+OF_A_RECIPE = [
+    ({"scoring": "r2"}, DataError, "scoring: expected accuracy or .* for a label of classes, got r2"),
+    ({"splits": 0}, UsageError, "splits: expected a whole number from 1 to 100, got 0"),
+    ({"splits": 1_000_000}, UsageError, "splits: expected a whole number from 1 to 100, got 1000000"),
+    ({"splits": 2, "split": "part"}, UsageError, "--splits: expected no --split with it, got 'part'"),
+    ({"sweep": ["n_components=8,8"]}, UsageError, "n_components: expected every value once, got 8, 8"),
+    ({"sweep": ["n_components=8", "n_components=16"]}, UsageError, SWEPT),
+    ({"sweep": ["n_components=8", "steps[0].n_components=16"]}, UsageError, SWEPT),
+    (
+        {"sweep": ["kind=nystroem"]},
+        UsageError,
+        "kind: expected a parameter, got the kind: give a --config for each",
+    ),
+    (
+        {"sweep": ["gamma={validate: [0.1]}"]},
+        UsageError,
+        "expected numbers, true, false or words, got a list or a",
+    ),
+]
+
+
+@pytest.mark.parametrize("fitted", [True, False])
+def test_what_cannot_be_asked(rings, fitted):
+    recipe = {"config": OF_COLUMNS, "label": "y"}
+    asked = {"model": kafeat.fit(OF_COLUMNS, rings[1])} if fitted else recipe
+    for options, error, message in OF_A_MODEL if fitted else OF_A_RECIPE:
+        with pytest.raises(error, match=message):
+            kafeat.evaluate(data=rings[1], **asked, **options)
 
 
 def test_nothing_to_evaluate(rings):
@@ -431,21 +439,6 @@ def test_what_the_features_lose_shows_on_the_rows_of_the_exact_machine(wave):
     # many columns: nearly the kernel itself, on the same rows; with all of them it is better
     assert found["score_map_exact_rows"] == pytest.approx(found["score_exact"], abs=0.02)
     assert found["score_map"] > found["score_map_exact_rows"]
-
-
-@pytest.mark.parametrize(
-    ("sweep", "message"),
-    [
-        (["n_components=8,8"], "n_components: expected every value once, got 8, 8"),
-        (["n_components=8", "n_components=16"], "n_components: expected a parameter to be swept once,"),
-        (["n_components=8", "steps[0].n_components=16"], r"steps\[0\].n_components: expected a parameter to"),
-        (["kind=nystroem"], "kind: expected a parameter, got the kind: give a --config for each kind"),
-        (["gamma={validate: [0.1]}"], "expected numbers, true, false or words, got a list or a mapping"),
-    ],
-)
-def test_sweeps_that_would_do_something_else(rings, sweep, message):
-    with pytest.raises(UsageError, match=message):
-        kafeat.evaluate(data=rings[1], config=CONFIG, sweep=sweep)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])
@@ -685,27 +678,6 @@ def test_errors_of_numbers_are_in_the_unit_of_the_label_and_rank_as_negative(wav
     assert one["score_map"] == -one["mse_map"]
     assert one["mse_map"] / (1 - one["r2_map"]) == pytest.approx(one["mse_raw"] / (1 - one["r2_raw"]))
     assert one["mae_map"] <= np.sqrt(one["mse_map"])
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"scoring": "r2"}, DataError, "scoring: expected accuracy or .* for a label of classes, got r2"),
-        ({"splits": 0}, UsageError, "splits: expected a whole number from 1 to 100, got 0"),
-        ({"splits": 1_000_000}, UsageError, "splits: expected a whole number from 1 to 100, got 1000000"),
-        ({"splits": 2, "split": "part"}, UsageError, "--splits: expected no --split with it, got 'part'"),
-    ],
-)
-def test_scores_and_splits_that_cannot_be(rings, options, error, message):
-    config = {"columns": {"include": ["a", "b"]}, "steps": [STEP]}
-    with pytest.raises(error, match=message):
-        kafeat.evaluate(data=rings[1], label="y", config=config, **options)
-
-
-def test_a_model_is_not_split_again(rings):
-    fm = kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": [STEP]}, rings[1])
-    with pytest.raises(UsageError, match="--splits: expected recipes .*got the model map 1"):
-        kafeat.evaluate(fm, rings[1], splits=2)
 
 
 def test_values_of_validate_are_scored_with_the_learner_that_is_asked_for(rings, monkeypatch):

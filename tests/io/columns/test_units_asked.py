@@ -48,18 +48,6 @@ def test_what_is_no_unit_or_another_is_refused(tmp_path, values, unit, told):
         read(written(tmp_path, values), unit=unit)
 
 
-def test_a_model_of_cp1252_refuses_utf8(tmp_path):
-    for name, encoding in (("old", "cp1252"), ("new", "utf-8")):
-        (tmp_path / name).write_bytes("Größe;x\n1.5;Köln\n2.5;Nürnberg\n".encode(encoding))
-    config = {"columns": {"include": ["Größe"]}, "steps": [{"kind": "minmax"}]}
-    reading = InputOptions(input_format="csv", encoding="cp1252")
-    kafeat.fit(config, str(tmp_path / "old"), reading=reading).save(tmp_path / "m")
-    done = {"model": str(tmp_path / "m"), "input_format": "csv", "output_format": "npy"}
-    kafeat.transform(str(tmp_path / "old"), str(tmp_path / "z"), **done)
-    with pytest.raises(DataError, match="as the model was fitted on, got UTF-8: --encoding utf-8 reads it"):
-        kafeat.transform(str(tmp_path / "new"), str(tmp_path / "z"), **done)
-
-
 def test_a_delimiter_at_the_end_of_lines_is_no_column(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(

@@ -35,9 +35,9 @@ from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from tests.io.object_store import BUCKET, Gate, Store
-from tests.jobs.files import transform_file
+from tests.jobs.files import transform_file, transform_with_files_of
 from tests.recipes import words
-from tests.zygote import Process, apart
+from tests.zygote import Process
 
 pytest.importorskip("moto")
 pytestmark = pytest.mark.usefixtures("credentials")
@@ -378,16 +378,7 @@ def test_bad_data_and_a_full_spool_leave_the_previous_object(store, folder, tmp_
     np.save(tmp_path / "bad.npy", bad)
     with pytest.raises(DataError, match="row 2501"):
         transform_file(folder / "m.joblib", tmp_path / "bad.npy", store.uri("f.csv"))
-    code = (
-        "import resource, signal, sys\n"
-        "from kafeat.errors import SystemRefusedError\n"
-        "import kafeat\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000,) * 2)\n"
-        "try: kafeat.transform(*sys.argv[2:4], model=sys.argv[1])\n"
-        "except SystemRefusedError as error: print(error)"
-    )
-    done = apart(folder / "m.joblib", folder / "in.npy", store.uri("f.csv"), code=code, text=True)
+    done = transform_with_files_of(100_000, folder / "m.joblib", folder / "in.npy", store.uri("f.csv"))
     spool = f"written to {os.environ['TMPDIR']} first"
     assert done.stdout.strip() == f"s3://{BUCKET}/f.csv ({spool}): File too large"
     told = r"f.csv: expected room for 1.0 PiB, got .* free in .*TMPDIR"

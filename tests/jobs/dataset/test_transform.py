@@ -394,43 +394,6 @@ def test_the_command_says_what_was_removed_and_what_is_strange(in_process, model
     ]
 
 
-SOME = [
-    signal.SIGTERM,
-    *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGINT, signal.SIGKILL)),
-]
-
-
-@pytest.mark.parametrize("number", SOME)
-def test_a_run_that_is_ended_goes_on_where_it_was(number, model, tmp_path):
-    data = tmp_path / "many"
-    data.mkdir()
-    for i in range(40):
-        pq.write_table(table(10_000, seed=i), data / f"p{i:02d}.parquet")
-    out = tmp_path / "out"
-    run = Process("transform --model", model, data, out, "-j", "2", text=True)
-    ends = time.monotonic() + 60
-    while time.monotonic() < ends and len(list(out.glob("p*.parquet"))) < 5:
-        time.sleep(0.005)
-    run.send_signal(number)
-    told = run.communicate(timeout=60)[1]
-    assert run.returncode in (128 + number, -number)
-    if number == signal.SIGKILL:
-        assert (manifest(out)["state"], manifest(out)["end"]) == ("running", None)
-    else:
-        what = "interrupted" if number == signal.SIGINT else "terminated"
-        done = len(manifest(out)["parts"])  # type: ignore[arg-type]
-        assert told == f"kafeat: {what}; {done} of 40 parts are done: --resume goes on with the others\n"
-        end = {"state": "interrupted", "exit_code": 128 + number, "pid": run.pid, "user": getpass.getuser()}
-        assert manifest(out).items() >= end.items()
-        assert manifest(out)["start"] <= manifest(out)["renewed"] == manifest(out)["end"]
-        assert not list(out.glob(".*"))
-        assert manifest(out)["parts"]
-    assert transform_parts(model, data, out, resume=True).unknown_files == ()
-    assert not list(out.glob(".*"))
-    transform_parts(model, data, tmp_path / "fresh")
-    assert files(out) == files(tmp_path / "fresh")
-
-
 def test_the_manifest_is_renewed_during_a_long_part(model, data, tmp_path, monkeypatch):
     monkeypatch.setattr(journal, "_MINUTE", 0.02)
     monkeypatch.setattr(journal, "_SECONDS", 1e6)  # so that no end of a part renews it
@@ -477,32 +440,43 @@ main()
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+SIGNALS = [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_run_that_is_ended_in_any_phase_tells_it_and_goes_on(phase, number, model, data, tmp_path):
-    out = tmp_path / "out"
-    told = Process(
-        "", f"{PHASES[phase]} {int(number)}", "transform", "--model", model, data, out, "--resume", "--jobs=1",
+    out, jobs = tmp_path / "out", 2 if number == signal.SIGINT else 1
+    run = Process(
+        "", f"{PHASES[phase]} {int(number)}", "transform", "--model", model, data, out, "--resume", f"--jobs={jobs}",
         "--log-format=json", "--metrics", tmp_path / "m.prom", "--stats", tmp_path / "s.json",
         code=ENDS_ITSELF, text=True,
     )  # fmt: skip
-    lines = [json.loads(line) for line in told.communicate(timeout=60)[1].splitlines()]
-    state = manifest(out) if (out / "_kafeat.json").exists() else None
+    lines = [json.loads(line) for line in run.communicate(timeout=60)[1].splitlines()]
+    state = manifest(out) if (out / "_kafeat.json").exists() else {}
     done = phase == "the metrics"
-    known = None if state is None else (state["state"], state["exit_code"])
-    if number == signal.SIGTERM:
-        assert told.returncode == 143
-        assert (lines[-1]["event"], lines[-1]["exit_code"], lines[-1]["retry"]) == ("failed", 143, True)
-        assert known in (("complete", 0),) if done else (None, ("interrupted", 143))
-        assert done or metrics(tmp_path / "m.prom")["state=interrupted"] == 1.0
-        assert json.loads((tmp_path / "s.json").read_text())["state"] == (
-            "complete" if done else "interrupted"
-        )
-    else:
-        assert told.returncode == -9
+    known = (state.get("state"), state.get("exit_code"))
+    if number == signal.SIGKILL:
+        assert run.returncode == -9
         assert [line["event"] for line in lines] in ([], ["start"])  # there is no last line
-        assert known in (("complete", 0),) if done else (None, ("running", None))
+        assert known in ([("complete", 0)] if done else [(None, None), ("running", None)])
         assert not (tmp_path / "m.prom").exists()
+    else:
+        last, ended = lines[-1], "complete" if done else "interrupted"
+        assert run.returncode == last["exit_code"] == 128 + number
+        assert (last["event"], last["retry"]) == ("failed", True)
+        assert known in ([("complete", 0)] if done else [(None, None), ("interrupted", 128 + number)])
+        assert done or metrics(tmp_path / "m.prom")["state=interrupted"] == 1.0
+        assert json.loads((tmp_path / "s.json").read_text())["state"] == ended
+        assert not list(out.glob(".*"))
+    if known == ("interrupted", 128 + number):
+        what = "interrupted" if number == signal.SIGINT else "terminated"
+        parts = len(state["parts"])  # type: ignore[arg-type]
+        rest = f"; {parts} of 3 parts are done: --resume goes on with the others" if parts else ""
+        assert last["message"] == what + rest
+        assert parts or phase != "the last manifest"
+        assert (state["pid"], state["user"]) == (run.pid, getpass.getuser())
+        assert state["start"] <= state["renewed"] == state["end"]
     assert transform_parts(model, data, out, resume=True).unknown_files == ()
     transform_parts(model, data, tmp_path / "fresh")
     assert files(out) == files(tmp_path / "fresh")

@@ -90,22 +90,19 @@ class Journal:
     def add(self, outcome: Outcome) -> None:
         """Note the outcome of a part, and write the manifest if the last time is long enough ago."""
         with self._lock:
-            self._add(outcome)
+            self._tried += 1
+            if outcome.failure is not None:
+                self._failures[outcome.failure.name] = outcome.failure
+            if outcome.record is not None:
+                made_by = outcome.record.made_by if not outcome.made else self._number_of(outcome.environment)
+                more: dict[str, object] = {"made_by": made_by}
+                if outcome.lost_workers:
+                    more |= {"lost_workers": [*outcome.lost_workers], "made_again_by": outcome.worker}
+                    self._made_again.append(outcome.record.name)
+                self._records[outcome.record.name] = outcome.record.model_copy(update=more)
+            self._kept += not outcome.made
         if time.monotonic() >= self._next:
             self.write()
-
-    def _add(self, outcome: Outcome) -> None:
-        self._tried += 1
-        if outcome.failure is not None:
-            self._failures[outcome.failure.name] = outcome.failure
-        if outcome.record is not None:
-            made_by = outcome.record.made_by if not outcome.made else self._number_of(outcome.environment)
-            more: dict[str, object] = {"made_by": made_by}
-            if outcome.lost_workers:
-                more |= {"lost_workers": [*outcome.lost_workers], "made_again_by": outcome.worker}
-                self._made_again.append(outcome.record.name)
-            self._records[outcome.record.name] = outcome.record.model_copy(update=more)
-        self._kept += not outcome.made
 
     @contextmanager
     def renewing(self) -> Iterator[None]:

@@ -45,7 +45,7 @@ def record_of(
         **({} if done is None else {"command": "predict" if done.what == "predictions" else "transform"}),
         "state": state,
         "exit_code": code,
-        "error": None if failure is None else str(failure),
+        "error": None if failure is None else str(failure) or state,
         "start": start,
         "end": now(),
         **process(),

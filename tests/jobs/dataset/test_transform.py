@@ -494,6 +494,7 @@ def test_one_file_that_a_signal_ends_leaves_its_record(moment, number, model, da
     ended.communicate(timeout=60)
     assert ended.returncode == 128 + number
     stats, numbers = json.loads(record.read_text()), metrics(told)
+    assert stats["error"] == "interrupted"  # a signal has no words
     assert (stats["state"], stats["exit_code"], stats["input"]["path"]) == (
         "interrupted",
         128 + number,

@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import signal
 import subprocess
 import time
@@ -280,31 +279,3 @@ def test_two_jobs_with_one_output_one_wins_whole(folder, tmp_path):
     assert [job.wait() for job in jobs] == [0] * 4
     assert (tmp_path / "out.npy").read_bytes() in whole
     assert sorted(os.listdir(tmp_path)) == ["other.joblib", "out.npy", "whole.npy"]
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-@pytest.mark.parametrize("task", ["fit", "transform"])
-@pytest.mark.slow
-def test_killed_at_random_moments(folder, tmp_path, number, task):
-    """A few here; `make faults` has 200."""
-    arguments = {
-        "fit": ["fit", "--config", folder / "fit.yaml", folder / "in.csv", tmp_path / "out"],
-        "transform": [
-            "transform", "--model", folder / "m.joblib", folder / "in.csv", tmp_path / "out", "--output-format", "npy"
-        ],
-    }[task]  # fmt: skip
-    started = time.monotonic()
-    assert apart(*arguments).returncode == 0
-    seconds = time.monotonic() - started
-    undisturbed = (tmp_path / "out").read_bytes()
-    moments = random.Random(1)
-    for _ in range(4):
-        (tmp_path / "out").write_bytes(b"previous")
-        process = Process(*arguments, stdout=None, stderr=subprocess.DEVNULL)
-        time.sleep(moments.uniform(0.0, seconds))
-        process.send_signal(number)
-        process.wait()
-        assert (tmp_path / "out").read_bytes() in (b"previous", undisturbed)
-        assert apart(*arguments).returncode == 0
-        assert (tmp_path / "out").read_bytes() == undisturbed
-        assert os.listdir(tmp_path) == ["out"]

@@ -200,7 +200,6 @@ REFUSED = [
     (np.zeros(1000), {"task": "regression"}, "label: expected numbers that differ, got only 0"),
     (np.array(["a", "b"] * 500), {"task": "regression"}, "expected numbers for a regression, got text"),
     (np.arange(1000.0) + 0.5, {"class_weight": "balanced"}, "balanced: expected a label of classes, got numbers"),
-    (np.array([f"{i}" for i in range(1000)] ), {"task": "auto"}, None),
     (np.full(1000, np.nan), {}, "expected finite numbers, got nan"),
     (np.zeros((1000, 2)), {"task": "classification"}, "expected one label of classes, got 2"),
 ]  # fmt: skip
@@ -208,15 +207,13 @@ REFUSED = [
 
 @pytest.mark.parametrize(("label", "parameters", "message"), REFUSED)
 def test_labels_that_cannot_be_learned_are_refused(X, label, parameters, message):
-    if message is None:
-        assert fitted(X, label, **parameters).predict_proba(X[:2]).shape == (2, 1000)
-        return
     with pytest.raises(DataError, match=message):
         fitted(X, label, **parameters)
 
 
 def test_more_classes_than_can_be_learned(X):
     label = np.array([f"{i}" for i in range(1001)])
+    assert fitted(X, label[:1000]).predict_proba(X[:2]).shape == (2, 1000)
     with pytest.raises(DataError, match="expected at most 1,000 classes to learn from, got more"):
         kafeat.fit({"steps": [*MAP, {"kind": "ridge"}]}, np.resize(X, (1001, 5)), label)
 

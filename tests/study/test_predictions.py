@@ -74,7 +74,6 @@ REFUSED = [
     ("--model y.joblib test.csv --learner ridge", 2, "--all-rows: expected no --learner with it"),
     ("--model y.joblib test.csv --label w", 2, "y.joblib: expected a model that predicts w, got one"),
     ("--model y.joblib test.csv --label q", 3, "test.csv: --label: expected the column 'q'"),
-    ("--model y.joblib test.csv --scoring r2", 3, "scoring: expected accuracy or "),
     ("--model y.joblib empty.csv", 3, "empty.csv: expected rows to score, got none"),
 ]
 

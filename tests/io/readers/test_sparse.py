@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import json
 import subprocess
 import sys
 import zipfile
@@ -177,21 +178,13 @@ def test_labels_are_kept_and_are_no_features(files, tmp_path):
 
 
 def test_fit_on_stdin_reads_a_copy_and_knows_the_hash(files, tmp_path):
-    code = (
-        "import sys, kafeat\n"
-        "from kafeat.io.options import InputOptions; from kafeat.jobs.fit.fit import fit_reader\n"
-        "from kafeat.io.storage.location import parse_location\n"
-        "from kafeat.config import load_config\n"
-        f"config = load_config({recipe(kind='projection')!r})\n"
-        "source = InputOptions(input_format='libsvm').open_file(parse_location('-'))\n"
-        "fm = fit_reader(config, source, 'label'); fm.save(sys.argv[1])\n"
-        "print(fm.provenance.sources[0].sha256)"
-    )
-    text = (files / "x.svm").read_bytes()
-    done = apart(tmp_path / "m.joblib", code=code, input=gzip.compress(text, mtime=0))
-    assert done.stdout.decode().strip() == hashlib.sha256(gzip.compress(text, mtime=0)).hexdigest()
+    (tmp_path / "c.yaml").write_text(json.dumps(recipe(kind="projection")))
+    packed = gzip.compress((files / "x.svm").read_bytes(), mtime=0)
+    words = "fit --config c.yaml - m.joblib --input-format libsvm --label label"
+    assert apart(words, cwd=tmp_path, input=packed).returncode == 0
     here = kafeat.fit(recipe(kind="projection"), files / "x.svm", label="label")
     there = kafeat.load(tmp_path / "m.joblib")
+    assert there.provenance.sources[0].sha256 == hashlib.sha256(packed).hexdigest()
     assert np.array_equal(here.chain.steps[0].state["matrix"], there.chain.steps[0].state["matrix"])
 
 

@@ -7,9 +7,6 @@ import pytest
 
 from kafeat.errors import SystemRefusedError
 from kafeat.io.storage.location import parse_location
-from kafeat.jobs.dataset.journal import DatasetResult
-from kafeat.jobs.dataset.record import record_of
-from kafeat.jobs.dataset.request import DatasetRequest
 
 SECRET = "s3://AKIA:hush@bucket/a%20b/c.csv?region=eu-west-1"
 
@@ -47,15 +44,3 @@ def test_a_standard_stream_is_no_file_of_that_name(tmp_path, monkeypatch):
     for refused in (stream.read, lambda: stream.join("x"), lambda: stream.parent, stream.remove):
         with pytest.raises(SystemRefusedError, match="^-: expected .* got standard input or output"):
             refused()
-
-
-def test_the_statistics_of_parts_show_no_secrets():
-    run = DatasetResult(
-        rows=2, rows_read=2, columns=4, what="features", seconds=0.5, clipped=0, bad_rows=0, first_bad_row=None,
-        scale=None, parts=1, kept=0, bytes=64, failed=(), removed=(), unknown_files=(), lost=(), all_bad=(),
-        largest_drift=None, drifts_known=0, least_p_value=None, stopped=None, made_again=(),
-    )  # fmt: skip
-    place = parse_location(SECRET)
-    found = str(record_of(DatasetRequest(parse_location(SECRET), place, place), run, "", 0.0))
-    assert "hush" not in found
-    assert "s3://bucket/a%20b/c.csv" in found

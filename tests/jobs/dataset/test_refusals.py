@@ -46,8 +46,6 @@ def names(folder: str) -> list[str]:
         ("csv", {"keep": ["id", "id"]}, UsageError, "expected every passthrough column once, got id, id"),
         ("csv", {"keep": ["id"], "output_format": "libsvm"}, UsageError, "the label of LIBSVM, got string"),
         ("csv", {"keep": ["id"], "output_format": "npy"}, UsageError, "passthrough columns in NPY, got id"),
-        ("csv", {"layout": "list"}, UsageError, "expected the columns layout for CSV, got list"),
-        ("csv", {"compression": "snappy"}, UsageError, "a compression of none, gzip or zstd for CSV"),
         ("csv", {"delimiter": "ab"}, UsageError, "--delimiter: expected one character, got 'ab'"),
         ("csv", {"no_header": True}, DataError, "expected 1 feature columns, got 2"),
         ("csv/p0.csv", {"keep": ["nope"], "rows_per_file": 8192}, DataError, "--keep: expected the column"),

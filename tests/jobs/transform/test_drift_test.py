@@ -138,13 +138,21 @@ def test_the_command_writes_it_down(fm, tmp_path, run):
         ({"traces": np.array([1.0, -1.0, 1.0])}, "feature_mean.traces: expected numbers of at least 0"),
         ({"traces": np.array([1.0, 0.0, 1.0])}, "the last two 0 together"),
         ({"more": 1}, "feature_mean: expected mean, traces and rows"),
+        ({"columns": np.ones((3, 3))}, "columns: expected 3 x 2 numbers of float64"),
+        ({"columns": [1.0]}, "columns: expected 3 x 2 numbers of float64"),
+        ({"columns": np.full((3, 2), np.inf)}, "columns: expected finite numbers"),
+        (
+            {"columns": np.full((3, 2), 6.0)},
+            "columns: expected finite numbers, and counts from 0 to that of the rows",
+        ),
     ],
 )
 def test_a_strangers_mean_is_checked(change, what):
     plain = {"mean": np.zeros(2), "traces": np.ones(3), "rows": 5}
-    FeatureMean.from_plain(plain, 2)
+    for sound in (plain, {**plain, "columns": np.ones((3, 2))}):
+        FeatureMean.from_plain(sound, 2, 2)
     with pytest.raises(ValueError, match=what):
-        FeatureMean.from_plain({**plain, **change}, 2)
+        FeatureMean.from_plain({**plain, **change}, 2, 2)
 
 
 NYSTROEM = {"kind": "nystroem", "n_components": 64, "landmarks": "uniform"}
@@ -232,19 +240,3 @@ def test_an_older_map_names_no_columns(fm, tmp_path):
     assert "columns" not in old.feature_mean.to_plain()
     with pytest.raises(GateError, match="an older kafeat kept no means of the columns .*: fit the map again"):
         go(old, OTHERS + SHIFT, tmp_path, drift_test=0.001)
-
-
-@pytest.mark.parametrize(
-    ("columns", "what"),
-    [
-        (np.ones((3, 3)), "columns: expected 3 x 2 numbers of float64"),
-        ([1.0], "columns: expected 3 x 2 numbers of float64"),
-        (np.full((3, 2), np.inf), "columns: expected finite numbers"),
-        (np.full((3, 2), 6.0), "columns: expected finite numbers, and counts from 0 to that of the rows"),
-    ],
-)
-def test_a_strangers_means_of_columns_are_checked(columns, what):
-    plain = {"mean": np.zeros(2), "traces": np.ones(3), "rows": 5}
-    FeatureMean.from_plain({**plain, "columns": np.ones((3, 2))}, 2, 2)
-    with pytest.raises(ValueError, match=what):
-        FeatureMean.from_plain({**plain, "columns": columns}, 2, 2)

@@ -64,8 +64,6 @@ for name, line, said in [
     ("a carriage return in a value", "1,2\r,3",
      ": expected 3 fields, got 2; the file has a carriage return alone, which ends a row, too: put a value that holds one in quotes"),
     ("a quote in the middle", '1,2"5,3', ', column \'b\': expected a number, got \'2"5\'; --on-bad-rows drop'),
-    ("a thousands separator in quotes", '1,"1,234",3',
-     ", column 'b': expected a number, got '1,234'; --thousands , reads 1234; --on-bad-rows drop"),
     ("a space within a number", "1,1 234,3",
      ", column 'b': expected a number, got '1 234'; --thousands blank reads 1234; --on-bad-rows drop"),
     ("nan", "1,nan,3", ", column 'b': expected a finite number, got nan; --on-bad-rows drop leaves such rows out, null marks them"),
@@ -74,7 +72,6 @@ for name, line, said in [
     ("beyond float32", "1,1e39,3",
      ", column 'b': expected a finite number, got 1e+39, which overflows float32; --on-bad-rows drop"),
     ("beyond float64", "1,2,1e400", ", column 'c': expected a finite number, got 1e400; --on-bad-rows drop"),
-    ("hexadecimal", "1,0x10,3", ", column 'b': expected a number, got '0x10'; --on-bad-rows drop"),
     ("digits of another script", "1,\uff12,3", ", column 'b': expected a number, got '２'; --on-bad-rows drop"),
     ("a currency", "1,$5,3", ", column 'b': expected a number, got '$5'; --unit '$' reads 5; --on-bad-rows drop"),
 ]:
@@ -94,14 +91,9 @@ bad("csv: a delimiter that is not there", raw(sound_csv()), 3, "--delimiter", ";
 for name, make, said in [
     ("Latin-1 in a value", text("1,2,\xe9", encoding="latin-1"),
      "line 14, byte 308: expected UTF-8 text, got b'\\xe9\\n'; --encoding latin-1 reads it, if it is that"),
-    ("Latin-1 in the header", raw(b"a,b,\xe9\n1,2,3\n"), "line 1, byte 4: expected UTF-8 text, got b'\\xe9\\n1,'; --encoding latin-1"),
-    ("an open quote", text('1,"2,3'), "line 14: expected a quote that closes the value opened in this line, got none"),
-    ("text behind a quote", text('1,"2"2,3'),
-     "line 14: expected the end of a value after the quote that closes it, got '2,3'; a quote within quotes is written twice"),
     ("text far down", raw(b"a,b,c\n" + b"1,2,3\n" * 999_999 + b"1,x,3\n"),
      "row 1000000 (index 999999), column 'b': expected a number, got 'x'; --on-bad-rows drop"),
     ("nothing", raw(b""), "expected a header line, got an empty file"),
-    ("blank lines", raw(b"\n\n\n"), "expected a header line, got an empty file"),
     ("a zero byte", text("1,2\0,3"),
      "byte 307: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (--encoding utf-16-le reads it)"),
     ("a spreadsheet", raw(b"PK\x03\x04" + bytes(100)),
@@ -145,8 +137,6 @@ for name, make, said in [
     bad(f"parquet: {name}", make, 3, says="in.parquet: column 'b': expected numbers, got " + said)
 for name, make, said in [
     ("a null", parquet(b=[1.0, None] * 6), "2 (index 1), column 'b': expected a finite number, got null"),
-    ("beyond float32", parquet(a=[1e39] + [1.0] * 11),
-     "1 (index 0), column 'a': expected a finite number, got 1e+39, which overflows float32"),
     ("a decimal beyond float32", parquet(a=pa.array([Decimal(10) ** 40] * 12, pa.decimal256(60, 2))),
      "1 (index 0), column 'a': expected a finite number, got 10000000000000000000000000000000000000000.00, which overflows float32"),
 ]:
@@ -182,7 +172,6 @@ for name, make in [
 for name, make, said in [
     ("text", npy(np.array([["1", "2", "3"]])), "<U1"),
     ("complex numbers", npy(matrix().astype(complex)), "complex128"),
-    ("dates", npy(np.zeros((2, 3), "M8[s]")), "datetime64[s]"),
     ("records", npy(np.zeros(3, [("a", "f4"), ("b", "f4")])), "[('a', '<f4'), ('b', '<f4')]"),
 ]:
     bad(f"npy: {name}", make, 3, says="in.npy: expected an array of numbers, got dtype " + said)
@@ -198,8 +187,6 @@ for name, make, said in [
     bad(f"npy: {name}", make, 3, says="in.npy: expected " + said)
 for name, make, said in [
     ("NaN", npy(matrix(r3c1=np.nan)), "4 (index 3), column 'c1': expected a finite number, got nan"),
-    ("beyond float32", npy(matrix().astype(float) * 1e39),
-     "1 (index 0), column 'c2': expected a finite number, got 1e+39, which overflows float32"),
 ]:
     bad(f"npy: {name}", make, 3, says="in.npy: row " + said + "; --on-bad-rows drop")
 # --- Arrow

@@ -89,8 +89,6 @@ def test_json_and_json_lines(table, run):
         (("--label", "absent"), 3, "--label: expected the column 'absent'"),
         (("--label", "y", "--split", "z"), 3, "split 'z': expected train or test"),
         (("--label", "y", "--time", "soon"), 2, "90s, 10m or 1h, got 'soon'"),
-        (("--label", "y", "--scoring", "f1"), 3, "scoring: expected r2 or mae or mse"),
-        (("--label", "y", "--split", "y"), 2, "split: expected another column than the label"),
         (("--label", "y", "--from", "x.csv"), 2, "x.csv"),
     ],
 )

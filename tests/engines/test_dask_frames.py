@@ -81,11 +81,6 @@ def test_predictions_of_arrays_are_numbers(rows):
     np.testing.assert_allclose(made.compute(scheduler="sync"), fm.predict_proba(X), rtol=1e-12)
 
 
-def test_a_map_predicts_nothing(by_name, ddf):
-    with pytest.raises(UsageError, match="expected a model that ends in a predictor, got a map"):
-        kafeat.dask.predict(ddf, by_name)
-
-
 def test_predictions_have_names_of_their_own(rows, ddf):
     fm = predicting(rows, LABELS["boolean"](rows))
     clash = ddf.rename(columns={"id": "prediction"})
@@ -193,6 +188,7 @@ transform = kafeat.dask.transform
          "<DataFrame>: column 'x': expected numbers, got timestamp"),
         (lambda ddf, fm: transform(da.zeros((9, 3)), fm, keep=["x"]), UsageError, "got an array"),
         (lambda ddf, fm: transform(da.zeros((9, 2)), fm), DataError, "expected 3 feature columns, got 2"),
+        (lambda ddf, fm: kafeat.dask.predict(ddf, fm), UsageError, "model that ends in a predictor, got a map"),
     ],
 )  # fmt: skip
 def test_wrong_calls_are_refused_at_once(by_name, ddf, call, error, message):

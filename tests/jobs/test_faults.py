@@ -34,7 +34,6 @@ def folder(tmp_path_factory):
         "steps: [{kind: fourier, n_components: 64, frequencies: iid, weights: uniform}]\n"
     )
     np.save(path / "in.npy", X)
-    np.save(path / "columns.npy", np.asfortranarray(X))
     pq.write_table(table, path / "in.parquet", row_group_size=5000)
     pa.csv.write_csv(table, path / "in.csv")
     (path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
@@ -260,22 +259,3 @@ def test_two_interrupts_are_as_calm_as_one(folder, tmp_path):
     assert (process.returncode, errors) == (130, b"kafeat: interrupted\n")
     assert (tmp_path / "out.csv").read_bytes() == b"previous"
     assert sorted(os.listdir(tmp_path)) == ["big.npy", "out.csv"]
-
-
-@pytest.mark.slow
-def test_two_jobs_with_one_output_one_wins_whole(folder, tmp_path):
-    other = kafeat.fit(
-        {"seed": 9, "steps": [{"kind": "fourier", "n_components": 64, "frequencies": "iid"}]}, X[:500]
-    )
-    other.save(tmp_path / "other.joblib")
-    whole = []
-    for model in (folder / "m.joblib", tmp_path / "other.joblib"):
-        transform_file(model, folder / "in.npy", tmp_path / "whole.npy")
-        whole.append((tmp_path / "whole.npy").read_bytes())
-    jobs = [
-        Process("transform --model", model, folder / "in.npy", tmp_path / "out.npy", stdout=None, stderr=None)
-        for model in (folder / "m.joblib", tmp_path / "other.joblib") * 2
-    ]
-    assert [job.wait() for job in jobs] == [0] * 4
-    assert (tmp_path / "out.npy").read_bytes() in whole
-    assert sorted(os.listdir(tmp_path)) == ["other.joblib", "out.npy", "whole.npy"]

@@ -1,5 +1,6 @@
 """Tests of every predictor: a config, a page with its formula, and a state that is checked."""
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +20,12 @@ pytestmark = pytest.mark.parametrize("kind", predictors())
 
 @pytest.fixture(scope="module")
 def fit(digits, digits_table):
-    made = {}
+    label = np.asarray(digits_table["label"])[:300]
 
+    @cache
     def fit(kind, intervals=False):
-        if (kind, intervals) not in made:
-            steps = [{"kind": "standardize"}, {"kind": kind, "penalty": 0.01}]
-            label = np.asarray(digits_table["label"])[:300]
-            made[kind, intervals] = kafeat.fit({"steps": steps}, digits[:300], label, intervals=intervals)
-        return made[kind, intervals]
+        steps = [{"kind": "standardize"}, {"kind": kind, "penalty": 0.01}]
+        return kafeat.fit({"steps": steps}, digits[:300], label, intervals=intervals)
 
     return fit
 

@@ -14,7 +14,6 @@ import pytest
 from sklearn.feature_extraction.text import TfidfTransformer
 
 import kafeat
-from kafeat import onnx
 from kafeat.chain.tiles import LEAST_ROWS
 from kafeat.contract.ngrams import BUCKETS, count_ngrams
 from kafeat.contract.tile import SparseRows
@@ -275,7 +274,7 @@ def test_several_columns_of_text(table: pa.Table) -> None:
     np.testing.assert_allclose(K, title @ title.T + review @ review.T + ab @ ab.T, rtol=0, atol=1e-12)
 
 
-def test_what_is_refused(table: pa.Table, tmp_path: Path) -> None:
+def test_what_is_refused(table: pa.Table) -> None:
     text, one_hot = config()["steps"][0], {"kind": "one_hot", "columns": ["review"]}
     two = table.append_column("title", table["review"])
     stamps = table.set_column(1, "review", pa.array(np.arange(ROWS), pa.timestamp("s")))
@@ -292,8 +291,6 @@ def test_what_is_refused(table: pa.Table, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="projection"):
         kafeat.fit(config(projection="dense"), table)
     fm = kafeat.fit(config(), table)
-    with pytest.raises(UsageError, match="expected a step that ONNX has operators for, got text"):
-        onnx.export(fm, tmp_path / "x.onnx")
     with pytest.raises(DataError, match="feature columns"):
         fm.transform(np.zeros((3, 2)))
 

@@ -36,7 +36,6 @@ PART = "--unit: expected what stands next to numbers, got -, a part of them"
 @pytest.mark.parametrize(
     ("values", "unit", "told"),
     [
-        (MIXED, [], ONE),
         (MIXED, ["g"], ONE),
         (SCHOOL, [], MINUS),
         (["-1.5", *BEHIND[1:]], [], BOTH),

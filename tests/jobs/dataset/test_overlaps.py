@@ -11,7 +11,6 @@ import pytest
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.location import parse_location
-from kafeat.jobs.transform.options import RowOptions
 from kafeat.runtime.engine import Engine
 from tests.jobs.files import transform_parts
 from tests.recipes import fit_once
@@ -100,9 +99,8 @@ def test_what_text_cannot_be_is_told_before_parts_are_removed(rejects, engine, h
     transform_parts("map.joblib", "one.csv", "out", rows_per_file=256)
     before = content(here)
     with pytest.raises(UsageError, match="expected Parquet or NPY"):
-        rules = RowOptions(on_bad_rows="drop", rejects=rejects and parse_location(rejects))
         transform_parts("map.joblib", "one.csv", "out", rows_per_file=256, overwrite=True,
-                        rules=rules, engine=Engine(engine))  # fmt: skip
+                        on_bad_rows="drop", rejects=rejects, engine=Engine(engine))  # fmt: skip
     assert content(here) == before
 
 

@@ -12,7 +12,6 @@ import pytest
 
 import kafeat
 from kafeat.io.storage.location import parse_location
-from kafeat.jobs.transform.options import RowOptions
 from tests.jobs.files import transform_parts, verify_file
 
 pytest.importorskip("moto")
@@ -110,8 +109,7 @@ def test_rejects_lie_there_too(store, data, model):
     bad = table(50, 0).set_column(0, "x0", pa.array([float("nan")] + [1.0] * 49))
     pq.write_table(bad, Path(data, "bad.parquet"))
     store.put(f"in/{NAMES[0]}", Path(data, "bad.parquet").read_bytes())
-    rules = RowOptions(on_bad_rows="drop", rejects=parse_location(store.uri("rejects")))
-    run = transform_parts(model, store.uri("in"), store.uri("out"), rules=rules)
-    assert run.bad_rows == 1
-    assert transform_parts(model, store.uri("in"), store.uri("out"), rules=rules, resume=True).kept == 3
+    asked = {"on_bad_rows": "drop", "rejects": store.uri("rejects")}
+    assert transform_parts(model, store.uri("in"), store.uri("out"), **asked).bad_rows == 1
+    assert transform_parts(model, store.uri("in"), store.uri("out"), **asked, resume=True).kept == 3
     assert b"1,x0," in store.get("rejects/year=2023/a b.parquet.csv")

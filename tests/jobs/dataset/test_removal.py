@@ -13,9 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafeat.errors import DataError
-from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.journal import DatasetResult
-from kafeat.jobs.transform.options import RowOptions
 from tests.jobs.files import transform_parts
 from tests.recipes import fit_once
 
@@ -37,8 +35,8 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
         pq.write_table(table, f"in/{name}.parquet")
 
     def run(resume: bool = True) -> DatasetResult:
-        rules = RowOptions(on_bad_rows="drop", rejects=parse_location("rejects"))
-        return transform_parts("map.joblib", "in", "out", rules=rules, resume=resume, overwrite=not resume)
+        asked = {"on_bad_rows": "drop", "rejects": "rejects", "resume": resume, "overwrite": not resume}
+        return transform_parts("map.joblib", "in", "out", **asked)
 
     run()
     Path("in/old.parquet").unlink()

@@ -13,9 +13,8 @@ import pytest
 
 from kafeat.errors import DataError
 from kafeat.io.options import OutputOptions
-from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.journal import DatasetResult
-from kafeat.jobs.transform.options import BadRowsLimit, RowOptions
+from kafeat.jobs.transform.options import BadRowsLimit
 from tests.jobs.files import transform_parts
 from tests.recipes import fit_once
 
@@ -48,21 +47,10 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
     pq.write_table(with_last(table(100, 2), np.nan), "in/b.parquet")
     pq.write_table(with_last(table(100, 3), 7.0, 7.0), "in/c.parquet")
 
-    def run(
-        rejects: str | None = None,
-        max_drift: float | None = None,
-        max_bad_rows: str | None = None,
-        **more: object,
-    ) -> DatasetResult:
+    def run(max_bad_rows: str | None = None, **more: object) -> DatasetResult:
         limit = None if max_bad_rows is None else BadRowsLimit.parse(max_bad_rows)
-        rules = RowOptions(
-            on_bad_rows="drop",
-            rejects=rejects and parse_location(rejects),
-            max_drift=max_drift,
-            max_bad_rows=limit,
-        )
-        more = {"resume": True, **more}
-        return transform_parts("map.joblib", "in", "out", rules=rules, **more)  # type: ignore[arg-type]
+        asked = {"on_bad_rows": "drop", "max_bad_rows": limit, "resume": True, **more}
+        return transform_parts("map.joblib", "in", "out", **asked)
 
     return run
 

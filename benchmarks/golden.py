@@ -54,6 +54,7 @@ MASKS = [
         ),
         (r"\b\d+(?:[.,]\d+)*(?:e[-+]?\d+)? ?(?:ns|µs|ms|s|min|rows/s|MB/s)\b", "# s"),
         (r'("stamp": )"[0-9a-f-]+"', r"\1#"),
+        (r'("pid": )\d+', r"\1#"),
         (r"\([\d.]+ [KMGT]iB free\)", "(# free)"),
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[\d.+:Z]*", "#"),
     )

@@ -215,7 +215,8 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
             return f"; {(column and column[0].odd_rows) or 'leave the line out if it is one of totals'}"
         if _YES_OR_NO.fullmatch(text) and any(map(_BOOLEAN.fullmatch, [text, *texts])):
             return "; write 1 for yes and 0 for no"
-        [number, *more] = re.findall(_WITHIN, text) or [""]  # 5 - very good, <0.5, 3+
+        found = [] if text.startswith("#") else re.findall(_WITHIN, text)  # 5 - very good, <0.5
+        [number, *more] = found or [""]
         return (f"; write {number} if it is that number" if number and not more else "") + null
     units = [unit for unit in word.units if unit not in dialect.units]
     if units and dialect.units and word.known:

@@ -12,6 +12,7 @@ import numpy as np
 
 from kafeat.config import Config
 from kafeat.errors import DataError, UsageError, quoted, spell_row
+from kafeat.io.columns.dialect import NULLS
 from kafeat.io.columns.fields import null_options
 from kafeat.io.columns.values import column_values, different_decimals, null_rows
 from kafeat.io.readers.base import Chunk
@@ -387,9 +388,12 @@ class LabelSummary:
 
     @property
     def _alike(self) -> str:
-        """A sentence about two text classes that differ only in case and blanks, if there are any."""
+        """A sentence about a text class that may be a missing label, or two that differ only in case and blanks."""
         known = dict[str, str]()
         for word in self.distinct.tolist() if self.type == "text" and self.columns == 1 else ():
+            if word in NULLS:
+                told = "leave these fields empty, and add --drop-unlabelled, if they are missing"
+                return f"; {word!r} is a class: {told}"
             first = known.setdefault(" ".join(word.split()).casefold(), word)
             if first != word:
                 return f"; {first[:40]!r} and {word[:40]!r} are two classes: write them alike if they mean the same"

@@ -87,7 +87,6 @@ def test_an_error_in_the_data_tells_which_table_is_needed(evaluated, tmp_path):
     ("more", "message"),
     [
         ("json: x.json", "own.yaml: options: expected one of label, split"),
-        ("allow_import: true", "got 'allow_import'"),
         ("sedes: 2", "got 'sedes'; did you mean 'seeds'?"),
         ("scoring: [auc, speed]", "own.yaml: options.scoring: 'speed' is not one of"),
         ("splits: [1, 2]", "own.yaml: options.splits: expected a number or text, got a list of 2"),

@@ -159,6 +159,7 @@ def test_spellings_and_links(spelled, given, here):
         ("evaluate", {"data": "list.txt", "json": "list.txt"}, "--json apart from the input, got the same file"),
         ("evaluate", {"json": "pages/index.html"}, "--json apart from --report, got the same file"),
         ("transform", {"stats": "r.csv"}, "--rejects apart from --stats, got the same file"),
+        ("transform", {"stats": "m.prom"}, "--stats apart from --metrics, got the same file"),
         ("fit", {"config": "-", "data": "-"}, "one of the config and the input on standard input, got both"),
         ("evaluate", {"config": "-", "data": "-"}, "one of the config and the input on standard input, got both"),
     ],

@@ -11,7 +11,6 @@ TOP = "'seed', 'dtype', 'columns', 'fit_rows', 'chunk_rows', 'search', 'split_by
 GOOD = "steps: [{kind: toy_plain, n_components: 4}]\n"
 
 TOP_LEVEL = [
-    ("seed: -1", "1:7: seed: expected a whole number from 0 to 2^63 - 1, got -1"),
     ("seed: 99999999999999999999", "1:7: seed: expected a whole number from 0 to 2^63 - 1, got 1e+20"),
     ("seed:", "1:5: seed: expected a whole number from 0 to 2^63 - 1, got null"),
     ("dtype: Float32", "1:8: dtype: expected one of 'float32', 'float64', got 'Float32'; did you mean 'float32'?"),
@@ -39,7 +38,6 @@ PARAMETERS = [
     ("n_components: 0", f"n_components: expected {WIDTH}, got 0"),
     ("n_components: 4, gamma: -1.0", f"gamma: expected {GAMMA}, got -1.0"),
     ("n_components: 4, gamma: .inf", f"gamma: expected {GAMMA}, got .inf"),
-    ("n_components: 4, gamma: .nan", f"gamma: expected {GAMMA}, got .nan"),
     ("n_components: 4, law: orthogon",
      "law: expected one of 'iid', 'orthogonal', got 'orthogon'; did you mean 'orthogonal'?"),
     ("n_components: 4, clip: no", "clip: expected true or false, got 'no'"),
@@ -75,12 +73,6 @@ STEPS = [
     ("steps: [toy_plain]", f"1:9: steps[0].n_components: expected {WIDTH}, got nothing"),
     ("steps: [{n_components: 1}]", "1:9: steps[0].kind: expected one of 'toy_plain', 'toy_union', got nothing"),
     ("steps: [{kind: [1]}]", "1:16: steps[0].kind: expected one of 'toy_plain', 'toy_union', got a list of 1"),
-    ("steps: [{kind: toy-plane}]",
-     "1:16: steps[0].kind: expected one of 'toy_plain', 'toy_union', got 'toy-plane'; did you mean 'toy_plain'?"),
-    ("steps: [{kind: toy_plain}]",
-     f"1:9: steps[0].n_components: expected {WIDTH}, got nothing"),
-    ("steps: [{kind: toy_plain, n_components: 4, gama: 1}]",
-     f"1:44: steps[0].gama: expected one of the keys {KEYS}, got 'gama'; did you mean 'gamma'?"),
     ("steps:\n- {kind: toy_plain, n_components: 4, clip: true}",
      "2:3: steps[0].density: expected a number if clip is true, got null"),
 ]  # fmt: skip

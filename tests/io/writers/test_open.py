@@ -157,8 +157,6 @@ def beside(name, kind):
         ("out.libsvm", beside("a", pa.string()), "column 'a': expected a column of numbers"),
         ("out.libsvm", {"nullable": True}, "expected --on-bad-rows error or drop for LIBSVM, got null"),
         ("out.npz", beside("a", pa.int64()), "expected no passthrough columns in NPZ, got a"),
-        ("out.npz", {"compression": "zstd"}, "expected no compression for NPZ, got 'zstd'"),
-        ("out.npz", {"layout": "list"}, "expected the columns layout for NPZ, got list"),
     ],
 )
 def test_refusals(tmp_path, name, options, message):

@@ -625,10 +625,6 @@ def test_metrics_tell_how_a_run_ended(source, more, state, code, in_process, mod
 def test_metrics_leave_what_is_not_theirs(model, data, tmp_path):
     with pytest.raises(UsageError, match="--metrics: expected a name that ends in .prom, because the node"):
         kafeat.transform(f"{data}/gone.npy", tmp_path / "z.npy", model=model, metrics=model)
-    same = tmp_path / "z.prom"
-    with pytest.raises(UsageError, match="z.prom: expected --stats apart from --metrics, got the same file"):
-        kafeat.transform(data, tmp_path / "out", model=model, stats=same, metrics=same)
-    assert not same.exists()
 
 
 def test_a_message_lists_some_failures_and_counts_the_rest():

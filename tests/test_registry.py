@@ -81,7 +81,6 @@ def test_a_mistake_in_the_file_of_a_kind_names_file_and_line(two_words, tmp_path
 REFUSED = [
     (3, (), "expected a step (a kind, or a mapping with a kind), got 3"),
     ({}, ("kind",), "expected one of 'never_imported', 'two_words', got nothing"),
-    ({"kind": None}, ("kind",), "expected one of 'never_imported', 'two_words', got null"),
     ({"kind": "{got}"}, ("kind",), "expected one of 'never_imported', 'two_words', got '{got}'"),
     ({"kind": "two_word"}, ("kind",),
      "expected one of 'never_imported', 'two_words', got 'two_word'; did you mean 'two_words'?"),

@@ -15,7 +15,6 @@ ESCAPE = "\x1b["
         ([], {"NO_COLOR": ""}, True),
         ([], {"TERM": "dumb"}, False),
         (["--color", "never"], {}, False),
-        (["--color=always"], {"NO_COLOR": "1"}, True),
         ([], {"KAFEAT_COLOR": "never"}, False),
         (["--color", "auto"], {"KAFEAT_COLOR": "never"}, True),
     ],

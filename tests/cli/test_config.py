@@ -67,7 +67,6 @@ def test_check_takes_experiments_too(run, tmp_path, monkeypatch):
         ("--for nope.csv", 5, "nope.csv: "),
         ("--check", 2, "config: expected the names of files with --check, got none"),
         ("--schema x.yaml", 2, "config: expected the names of files with --check, got one without it"),
-        ("--kind fuorier", 2, "did you mean 'fourier'?"),
         ("--check nope.yaml", 5, "nope.yaml: cannot read the config: No such file"),
     ],
 )

@@ -445,7 +445,6 @@ EDITS: dict[str, tuple[Any, Any, str]] = {
     "a number for a scalar": ("steps.1.state.gamma", lambda a: np.array([1.0]), ": expected the shape ()"),
     "infinity": ("steps.0.state.width", setting(0, np.inf), ": expected finite numbers"),
     "gamma below 0": ("steps.1.state.gamma", lambda a: np.array(-1e9), ": expected a number above 0, got"),
-    "gamma 0": ("steps.4.state.gamma", lambda a: np.array(0.0), ": expected a number above 0"),
     "column out of range": ("steps.3.state.columns", setting(0, 8), ": expected whole numbers from 0 to 7"),
     "columns of floats": ("steps.3.state.columns", lambda a: a.astype(float), "of int64, got float64"),
     "starts beyond the end": ("steps.3.state.starts", setting(-1, 10**9), ": expected whole numbers"),

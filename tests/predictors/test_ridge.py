@@ -233,7 +233,6 @@ def test_a_map_and_a_config_without_a_label_are_refused(X):
 CONFIGS = [
     ([{"kind": "ridge"}], "steps: expected a scaler or a sampler before ridge, got none"),
     ([*MAP, {"kind": "ridge"}, {"kind": "pca"}], "steps: expected ridge as the last step only, got pca after it"),
-    ([*MAP, {"kind": "ridge"}, {"kind": "ridge"}], "steps: expected ridge as the last step only, got ridge after it"),
     ([*MAP, {"kind": "ridge", "penalty": -1.0}], "expected a number of at least 0 or 'auto', got -1.0"),
     ([*MAP, {"kind": "ridge", "penalty": {"validate": ["auto"]}}], "only numbers of a penalty can be chosen"),
     ([*MAP, {"kind": "ridge", "task": {"validate": ["auto"]}}], "only numbers of a penalty can be chosen"),

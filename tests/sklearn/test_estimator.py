@@ -462,7 +462,6 @@ def test_random_state_is_the_seed_as_scikit_learn_spells_it():
 CONFUSED = {
     "path": "configs/fourier.yaml",
     "Path": Path("configs/fourier.yaml"),
-    "path of a model": "model.joblib",
     "a path in a list": ["standardize", "maps/fourier.yaml"],
     "a named path": [("map", "fourier.yaml")],
     "config": {"steps": [{"kind": "standardize"}]},

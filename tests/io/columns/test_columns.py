@@ -67,7 +67,6 @@ def test_no_two_features_have_one_name():
             r"<table>: columns.include: expected the column 'heightt' \(did you mean 'height'\?\), got name, ",
         ),
         (None, ["clas"], None, r"columns.exclude: expected the column 'clas' \(did you mean 'class'\?\)"),
-        (None, ["Class"], None, r"columns.exclude: expected the column 'Class' \(did you mean 'class'\?\)"),
         (None, [], "zzz", "--label: expected the column 'zzz', got name, height"),
         (["name"], [], None, "column 'name': expected numbers, got string"),
         (["where"], [], None, "column 'where': expected numbers, got struct"),
@@ -80,7 +79,6 @@ def test_no_two_features_have_one_name():
         (["q*"], [], "label", r"<table>: columns.include: expected columns that match 'q\*', got none"),
         (None, ["P?"], "label", r"<table>: columns.exclude: expected columns that match 'P\?', got none"),
         (["*"], [], "label", "column 'note': expected numbers, got string; one_hot codes texts"),
-        (["label*"], [], "label", "expected at least one numeric feature column, got none"),
         (None, ["[ip]?", "absent"], "label", "expected at least one numeric feature column, got none"),
     ],
 )

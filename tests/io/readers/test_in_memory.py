@@ -158,9 +158,7 @@ def test_a_row_of_structs_without_a_value_is_missing(fm):
 RAGGED = "expected rows of one length, got lists of different"
 REFUSED = {
     "a path": ("rows.csv", UsageError, "got str; kafeat.transform and kafeat.predict read files"),
-    "bytes": (b"1", UsageError, "expected an array or a table, got bytes"),
     "None": (None, UsageError, "expected an array or a table, got NoneType"),
-    "a dict": ({"c0": [1.0]}, UsageError, "expected an array or a table, got dict"),
     "a generator": ((x for x in X), UsageError, "expected an array or a table, got generator"),
     "a tensor with a gradient": (NeedsGradient(), UsageError, "NumPy cannot read: Can't call numpy"),
     "one dimension": (pa.array([1.0]), DataError, r"two dimensions \(rows, features\), got shape \(1,\)"),

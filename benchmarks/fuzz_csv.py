@@ -145,6 +145,8 @@ def _refused(given: Example, wanted: Rows, error: str) -> str:
     )  # most rows have more fields than the first
     if "the names may be in line" in error and given.header and wider:
         return "title"
+    if "got a delimiter at the end of each" in error and given.header and wider:
+        return "ends"
     if "empty file" in error and not wanted:
         return "empty"
     if "got a longer one" in error and len(given.data) > given.look:

@@ -23,7 +23,7 @@ class KafeatError(Exception):
     retry: bool = False
     """True if the same command may succeed later, after trouble with a network, a disk or a lock."""
     result: Any = None
-    """What was done so far, if the rules reject the result. Its statistics are still written."""
+    """The result of a run whose output the rules reject. Its statistics are still written."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(visible(without_secrets(message)))

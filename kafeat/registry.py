@@ -147,7 +147,7 @@ MOST_COMBINATIONS = 10_000
 """The most combinations of values in one step among which a search may choose."""
 
 VALIDATE = "{validate: [values]}"
-"""How to write a search for the parameter value that predicts the label best."""
+"""The form of a parameter that is searched for the value that predicts the label best."""
 
 _READ_BY = ("columns", "maps")
 """Parameters that decide what is read, so they are needed before anything can be chosen."""

@@ -5,12 +5,12 @@ In text, a command that takes less than a minute writes neither, so that a job o
 
 from __future__ import annotations
 
-import threading
 import time
 from datetime import timedelta
 from typing import Any, Self
 
 from kafeat.cli import log
+from kafeat.contract.threads import repeating
 
 _SECONDS = 60.0
 
@@ -23,16 +23,14 @@ class Alive:
         self._what, self._counted = "", False
         self._total: int | None = None
         self._done, self._since, self._told = 0, time.monotonic(), False
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._tell, name="kafeat-alive", daemon=True)
+        self._telling = repeating(self._tell, _SECONDS, "kafeat-alive")
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._telling.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
+        self._telling.__exit__(None, None, None)
 
     def add_task(self, what: str, *, total: int | None, counted: bool) -> Any:
         """Note what the command does from now on. The first call also writes that the command has started."""
@@ -55,16 +53,15 @@ class Alive:
             log.start({} if self._total is None else {self._unit: self._total})
 
     def _tell(self) -> None:
-        while not self._ended.wait(_SECONDS):
-            self._start()
-            seconds = time.monotonic() - self._since
-            if self._counted:
-                self._tell_count(self._done, self._total, seconds)
-            else:
-                log.say(
-                    f"{self._what}, for {timedelta(seconds=round(seconds))}", "progress",
-                    phase=self._what, seconds=round(seconds, 3),
-                )  # fmt: skip
+        self._start()
+        seconds = time.monotonic() - self._since
+        if self._counted:
+            self._tell_count(self._done, self._total, seconds)
+        else:
+            log.say(
+                f"{self._what}, for {timedelta(seconds=round(seconds))}", "progress",
+                phase=self._what, seconds=round(seconds, 3),
+            )  # fmt: skip
 
     def _tell_count(self, done: int, total: int | None, seconds: float) -> None:
         unit, rate = self._unit, done / max(seconds, 1e-3)  # a phase may have begun right now

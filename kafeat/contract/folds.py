@@ -17,7 +17,7 @@ from kafeat.errors import DataError
 from kafeat.types import Array, Floats, Mask
 
 FOLDS = 3
-"""How often rows are held out to choose a penalty."""
+"""Number of folds for the choice of a penalty."""
 
 
 @dataclass(frozen=True)

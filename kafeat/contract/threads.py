@@ -8,13 +8,16 @@ abandoned work ends at its next `check`, or with the process.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from itertools import count
 from math import inf
 from time import monotonic
 from typing import TypeVar
+
+from kafeat.errors import KafeatError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -70,6 +73,25 @@ def check() -> None:
     ended = _ended.get()
     if ended is not None and ended.is_set():
         raise Ended
+
+
+@contextmanager
+def repeating(call: Callable[[], None], seconds: float, name: str) -> Iterator[None]:
+    """Call a function every so many seconds during the block, in a thread. The next call follows an error as well."""
+    ended = threading.Event()
+
+    def go_on() -> None:
+        while not ended.wait(seconds):
+            with suppress(OSError, KafeatError):
+                call()
+
+    thread = threading.Thread(target=go_on, name=name, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def pool(jobs: int, name: str) -> ThreadPoolExecutor:

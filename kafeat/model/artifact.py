@@ -242,7 +242,7 @@ _OPERATIONS: dict[str, tuple[Callable[[_Reader, Any], None], Any]] = {
     "STACK_GLOBAL": (_Reader.name, None), "NEWOBJ": (_Reader.wrapper, None), "REDUCE": (_Reader.dtype, None),
     "BUILD": (_Reader.build, None),
 }  # fmt: skip
-"""What each operation does, with the argument after its code, or this one. Others are refused."""
+"""The action of each allowed operation. Its argument follows its code, or is given here. Others are refused."""
 
 
 def dumps(content: dict[str, Any]) -> bytes:

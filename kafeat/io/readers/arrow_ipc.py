@@ -185,7 +185,7 @@ class _FullReads(io.RawIOBase):
     def __init__(self, text: DecompressedStream) -> None:
         self._text = text
         self.first: list[bytes] | None = []
-        """What the reads have returned so far, until this becomes None."""
+        """The bytes of the reads so far, or None once they are no longer kept."""
 
     def readable(self) -> bool:
         return True

@@ -140,7 +140,7 @@ class Chunk(ABC):
 
 
 class Wanted(NamedTuple):
-    """What to read from each row, and the number of rows in a chunk. `Reader.chunks` explains it."""
+    """A request for chunks: the columns to read, and the number of rows in a chunk. See `Reader.chunks`."""
 
     columns: Columns
     keep: Sequence[str]

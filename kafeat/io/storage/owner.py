@@ -14,14 +14,14 @@ import os
 import secrets
 import socket
 import stat
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from kafeat.contract.threads import repeating
 from kafeat.errors import KafeatError, SystemRefusedError
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.base import Location
@@ -64,23 +64,9 @@ class Owner(BaseModel):
         return self.model_dump_json().encode()
 
 
-@contextmanager
-def signs_of_life(give: Callable[[], None]) -> Iterator[None]:
+def signs_of_life(give: Callable[[], None]) -> AbstractContextManager[None]:
     """Give a sign of life every few seconds until the end of the block."""
-    ended = threading.Event()
-
-    def go_on() -> None:
-        while not ended.wait(SIGN_SECONDS):
-            with suppress(OSError, KafeatError):
-                give()
-
-    thread = threading.Thread(target=go_on, name="kafeat-owner", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+    return repeating(give, SIGN_SECONDS, "kafeat-owner")
 
 
 def refuse_if_alive(folder: Location, owner: Owner, sign: Location) -> None:

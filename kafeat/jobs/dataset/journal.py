@@ -6,12 +6,12 @@ import math
 import re
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from kafeat.chain.program import What
-from kafeat.errors import KafeatError, ending
+from kafeat.contract.threads import repeating
+from kafeat.errors import ending
 from kafeat.io.data_set import MANIFEST, is_hidden
 from kafeat.io.storage.atomic import Guard
 from kafeat.io.storage.base import Location
@@ -104,24 +104,9 @@ class Journal:
         if time.monotonic() >= self._next:
             self.write()
 
-    @contextmanager
-    def renewing(self) -> Iterator[None]:
+    def renewing(self) -> AbstractContextManager[None]:
         """Write the manifest once a minute during the block, so that a long part does not look like a dead run."""
-        ended = threading.Event()
-
-        def renew() -> None:
-            while not ended.wait(_MINUTE):
-                with suppress(KafeatError, OSError):  # if it lasts, the next part meets it as well
-                    if self._next < math.inf:
-                        self.write()
-
-        thread = threading.Thread(target=renew, name="kafeat-manifest", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
+        return repeating(lambda: self.write() if self._next < math.inf else None, _MINUTE, "kafeat-manifest")
 
     def must_stop(self, most: int | None) -> bool:
         """Return true if more than `most` parts have failed; with None, if more than ten have, all alike."""

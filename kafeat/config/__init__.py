@@ -1,6 +1,5 @@
 """The config: the recipe of a map, read from YAML or a mapping, with the place of every mistake."""
 
 from kafeat.config.load import load_config
-from kafeat.config.model import Config
-
-__all__ = ["Config", "load_config"]
+from kafeat.config.model import Config, Steps
+from kafeat.config.template import commented

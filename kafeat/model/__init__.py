@@ -1,1 +1,4 @@
 """The feature map and its file."""
+
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.predictor import FittedPredictor, PredictedLabels

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
-from kafeat.jobs.fit.map_on_data import Inputs
-from kafeat.maths.task import PredictionTask
+from kafeat.jobs.fit import Inputs
+from kafeat.maths import PredictionTask
 from kafeat.study.learners import Split, Truth
 from kafeat.types import Floats
 

@@ -19,21 +19,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kafeat.config import Config, load_config
-from kafeat.contract.describe import nearest
-from kafeat.contract.tile import dense
+from kafeat.contract import dense, nearest
 from kafeat.errors import ConfigError, DataError, UsageError, quoted
 from kafeat.io.storage.location import location_of
-from kafeat.jobs.fit.fit import columns_of, read_job
-from kafeat.jobs.fit.held_out import among, learned_map
-from kafeat.jobs.fit.map_on_data import KernelMatrix, timed
-from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.fit.predictor import PredictorJob
-from kafeat.jobs.fit.reread import RereadableData
-from kafeat.jobs.fit.sample import TrainingData
-from kafeat.jobs.fit.search import learn_ridge, nested
-from kafeat.maths.row_sample import row_hashes
-from kafeat.maths.task import TaskKind
-from kafeat.model.feature_map import FeatureMap
+from kafeat.jobs.fit import (
+    KernelMatrix,
+    Listener,
+    PredictorJob,
+    RereadableData,
+    TrainingData,
+    among,
+    columns_of,
+    learn_ridge,
+    learned_map,
+    nested,
+    read_job,
+    timed,
+)
+from kafeat.maths import TaskKind, row_hashes
+from kafeat.model import FeatureMap
 from kafeat.model.load import load
 from kafeat.study.learners import Learner
 from kafeat.study.request import EvaluationRequest, NamedRecipe

@@ -9,15 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.chain.blas import one_blas_thread
+from kafeat.chain import one_blas_thread
 from kafeat.errors import DataError, GateError, KafeatWarning, UsageError, quoted
-from kafeat.jobs.fit.fit import recipe_of
-from kafeat.jobs.fit.labels import check_label
-from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.fit.predictor import check_weight
-from kafeat.jobs.fit.reread import RereadableData, rereadable
+from kafeat.jobs.fit import Listener, RereadableData, check_label, check_weight, recipe_of, rereadable
 from kafeat.jobs.options import with_keywords
-from kafeat.pictures.portraits import MapFigures
+from kafeat.pictures import MapFigures
 from kafeat.study.candidates import ComparedMap, Sweep, by_row_numbers, list_candidates, read_sweep
 from kafeat.study.evaluation import Evaluation
 from kafeat.study.measure import Evaluator, choose_rows, request_learner

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafeat.pictures.canvas import STYLES, new_axes
-from kafeat.pictures.tables import LEFT, html_table
+from kafeat.pictures import LEFT, STYLES, html_table, new_axes
 from kafeat.study.recommendation import answer
 from kafeat.study.records import Report, Summary, Table
 from kafeat.study.report import comparisons

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafeat.contract.tile import InputRows, TextRows, dense
+from kafeat.contract import InputRows, TextRows, dense
 from kafeat.errors import DataError
 from kafeat.types import Array, Floats
 

@@ -13,14 +13,11 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from kafeat.contract.folds import Folded, Folds, RowKeys
+from kafeat.contract import Folded, Folds, RowKeys
 from kafeat.errors import UsageError
-from kafeat.jobs.fit.map_on_data import Inputs, timed
-from kafeat.maths.kernel_error import power_of_two
-from kafeat.maths.ridge import KernelRidge, NormalEquations
-from kafeat.maths.row_sample import Hashes, row_hashes
-from kafeat.maths.task import Kind, PredictionTask
-from kafeat.model.predictor import FittedPredictor
+from kafeat.jobs.fit import Inputs, timed
+from kafeat.maths import Hashes, KernelRidge, Kind, NormalEquations, PredictionTask, power_of_two, row_hashes
+from kafeat.model import FittedPredictor
 from kafeat.types import Array, Floats, Mask
 
 # Share of the rows to test models on.

@@ -14,11 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
-from kafeat.contract.folds import Folded
+from kafeat.contract import Folded
 from kafeat.errors import DataError, UsageError, first_line
-from kafeat.jobs.fit.map_on_data import Inputs
-from kafeat.maths.logistic import LogisticMachine
-from kafeat.maths.task import PredictionTask
+from kafeat.jobs.fit import Inputs
+from kafeat.maths import LogisticMachine, PredictionTask
 from kafeat.study.learners import (
     NO_SCALING,
     Learner,

@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafeat.contract.tile import InputRows
+from kafeat.contract import InputRows
 from kafeat.errors import DataError, UsageError
-from kafeat.jobs.fit.labels import plain_names
-from kafeat.jobs.fit.map_on_data import Inputs, MapOnData, timed
+from kafeat.jobs.fit import Inputs, MapOnData, plain_names, timed
 from kafeat.study.learners import Learner, Ridge, Split, Tested, Trained, Truth, equivalent_learner, train
 from kafeat.study.records import Entries, Scored
 from kafeat.study.request import LEARNERS, EvaluationRequest

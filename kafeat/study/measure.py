@@ -7,15 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from kafeat.contract.tile import InputRows, SparseRows, numbers_of
+from kafeat.contract import InputRows, SparseRows, numbers_of
 from kafeat.errors import DataError, quoted
-from kafeat.jobs.fit.labels import LabelSummary, check_split
-from kafeat.jobs.fit.map_on_data import MapOnData
-from kafeat.jobs.fit.messages import SILENT, Listener
-from kafeat.jobs.fit.reread import RereadableData
-from kafeat.maths.task import TaskKind, task_of
-from kafeat.model.feature_map import FeatureMap
-from kafeat.pictures.portraits import MapFigures, ModelFigures, map_figures, same_map
+from kafeat.jobs.fit import SILENT, LabelSummary, Listener, MapOnData, RereadableData, check_split
+from kafeat.maths import TaskKind, task_of
+from kafeat.model import FeatureMap
+from kafeat.pictures import MapFigures, ModelFigures, map_figures, same_map
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.candidates import ComparedMap, Fit
 from kafeat.study.importance import Losses, named, rows_to_shuffle, score_losses

@@ -9,21 +9,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kafeat.contract.folds import Folded
-from kafeat.contract.tile import InputRows
+from kafeat.contract import Folded, InputRows
 from kafeat.errors import DataError, GateError, UsageError
-from kafeat.jobs.fit.labels import plain_names
-from kafeat.jobs.fit.map_on_data import MapOnData
-from kafeat.jobs.fit.predictor import fit_predictor
-from kafeat.jobs.fit.reread import RereadableData, rereadable
-from kafeat.maths.calibration import calibration_p_value, reliability
-from kafeat.maths.intervals import Intervals, compared_errors, compared_scores, coverage_p_value
-from kafeat.maths.scoring import INTERVAL, Judged, Score, score_for
-from kafeat.maths.task import Kind, PredictionTask, class_numbers, task_to_score
-from kafeat.model.feature_map import FeatureMap
+from kafeat.jobs.fit import MapOnData, RereadableData, fit_predictor, plain_names, rereadable
+from kafeat.maths import (
+    INTERVAL,
+    Intervals,
+    Judged,
+    Kind,
+    PredictionTask,
+    Score,
+    calibration_p_value,
+    class_numbers,
+    compared_errors,
+    compared_scores,
+    coverage_p_value,
+    reliability,
+    score_for,
+    task_to_score,
+)
+from kafeat.model import FeatureMap, FittedPredictor, PredictedLabels
 from kafeat.model.load import load
-from kafeat.model.predictor import FittedPredictor, PredictedLabels
-from kafeat.pictures.portraits import ModelFigures
+from kafeat.pictures import ModelFigures
 from kafeat.study.candidates import Fit
 from kafeat.study.learners import Tested, Truth, equivalent_predictor
 from kafeat.study.records import Entries, Record, Scored

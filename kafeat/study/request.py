@@ -26,11 +26,10 @@ from kafeat.io.options import (
 
 if TYPE_CHECKING:
     from kafeat.config import Config
-    from kafeat.jobs.fit.labels import LabelNames
-    from kafeat.jobs.fit.messages import Listener
+    from kafeat.jobs.fit import LabelNames, Listener
     from kafeat.jobs.options import Data, Path, Recipe
-    from kafeat.maths.task import TaskKind
-    from kafeat.model.feature_map import FeatureMap
+    from kafeat.maths import TaskKind
+    from kafeat.model import FeatureMap
 
     Model: TypeAlias = FeatureMap | Path
     AnyRecipe: TypeAlias = Recipe | "NamedRecipe"
@@ -40,7 +39,7 @@ Say = Callable[[str], None]
 
 def score_names() -> tuple[str, ...]:
     """Return the names of the scores."""
-    from kafeat.maths.scoring import SCORES
+    from kafeat.maths import SCORES
 
     return tuple(SCORES)
 
@@ -132,7 +131,7 @@ class EvaluationRequest:
     @cached_property
     def labels(self) -> LabelNames:
         """The label columns."""
-        from kafeat.jobs.fit.labels import label_names
+        from kafeat.jobs.fit import label_names
 
         return label_names(self.label)
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafeat.maths.scoring import Judged, Score, score_for, scores_of
-from kafeat.maths.task import PredictionTask
+from kafeat.maths import Judged, PredictionTask, Score, score_for, scores_of
 from kafeat.study.learners import Tested
 from kafeat.study.request import EvaluationRequest
 from kafeat.types import Array, Floats

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kafeat.config.template import commented
+from kafeat.config import commented
 from kafeat.errors import counted
 from kafeat.io.options import InputOptions
-from kafeat.jobs.fit.looks import LOOK, Encoding, Groups, Look, with_columns
-from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.fit.reread import rereadable
+from kafeat.jobs.fit import LOOK, Encoding, Groups, Listener, Look, rereadable, with_columns
 from kafeat.study.tune.input import load_start, read_table
 
 _WIDTH = 512

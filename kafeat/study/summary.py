@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.maths.scoring import SCORES, Score, score_for
+from kafeat.maths import SCORES, Score, score_for
 from kafeat.study.records import Entries, Estimate, Record, Scored, Summary
 
 # Kernels count as different if their means differ by more than this share.

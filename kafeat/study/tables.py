@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from kafeat.maths.scoring import PROPER, SCORES, Score, scores_of
-from kafeat.pictures.tables import (
+from kafeat.maths import PROPER, SCORES, Score, scores_of
+from kafeat.pictures import (
     COUNT,
     MEGABYTES,
     SECONDS,

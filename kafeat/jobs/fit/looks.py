@@ -19,6 +19,7 @@ from kafeat.io.columns.selection import refuse_unclear, times_of
 from kafeat.io.columns.times import LEAST_TIMES, Guess, are_times, guess_dates, parse_time
 from kafeat.io.columns.values import numbers_or_text
 from kafeat.io.readers.base import Reader
+from kafeat.jobs.fit.search import Recipe
 from kafeat.maths.task import class_numbers
 from kafeat.registry import build_step
 from kafeat.types import Array
@@ -39,7 +40,6 @@ _IDS = 0.1, 0.9
 _PAIR = re.compile(r" *[0-9.,]+ ?[/:x×] ?[0-9.,]+ *")
 """Two measured numbers, such as 120/80, which are no id."""
 
-Recipe = dict[str, Any]
 IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
 Encoding = Literal["target", "fine target", "both", "one_hot"]
 """How to make numbers of categories with many values: mean labels, columns of the frequent ones, or both.

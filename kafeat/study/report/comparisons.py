@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kafeat.maths.scoring import Score
-from kafeat.pictures.canvas import Style, cycle, legend
+from kafeat.maths import Score
+from kafeat.pictures import Style, cycle, legend
 from kafeat.study.records import Estimate, Summary
 from kafeat.study.summary import is_scored, scoring_of, spell_briefly, spread_of, stated_mean
 from kafeat.study.tables import rows_of

@@ -13,9 +13,8 @@ from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.object_store import is_remote
-from kafeat.maths.scoring import Score
-from kafeat.pictures.canvas import Picture
-from kafeat.pictures.tables import TableColumn, html_table
+from kafeat.maths import Score
+from kafeat.pictures import Picture, TableColumn, html_table
 from kafeat.study.importance import SHUFFLES
 
 _STYLE = """

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from kafeat.maths.scoring import SCORES
-from kafeat.pictures.canvas import Picture
-from kafeat.pictures.portraits import MapFigures
-from kafeat.pictures.tables import TableColumn
+from kafeat.maths import SCORES
+from kafeat.pictures import MapFigures, Picture, TableColumn
 from kafeat.study.recommendation import answer, choose
 from kafeat.study.records import Entries, Report
 from kafeat.study.report.document import document, figures, importance, table, write_page

@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from kafeat.pictures import portraits
-from kafeat.pictures.canvas import Picture, drawn
-from kafeat.pictures.portraits import MapFigures, same_map
+from kafeat.pictures import MapFigures, Picture, drawn, portraits, same_map
 from kafeat.study.recommendation import choose
 from kafeat.study.records import Summary
 from kafeat.study.report import comparisons

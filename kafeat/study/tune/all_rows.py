@@ -11,17 +11,23 @@ from functools import partial
 import numpy as np
 
 from kafeat.config import Config
-from kafeat.contract.folds import Folds
+from kafeat.contract import Folds
 from kafeat.errors import DataError, quoted
-from kafeat.jobs.fit.fit import read_sample
-from kafeat.jobs.fit.held_out import RowRule, map_of_rows, predicted, results_of
-from kafeat.jobs.fit.looks import Recipe
-from kafeat.jobs.fit.predictor import LabelledRows, PredictorJob
-from kafeat.jobs.fit.sample import SampledFit, TrainingData
-from kafeat.jobs.fit.split_by import SplitBy
-from kafeat.maths.row_sample import mixed
-from kafeat.maths.task import PredictionTask, class_numbers
-from kafeat.model.feature_map import FeatureMap
+from kafeat.jobs.fit import (
+    LabelledRows,
+    PredictorJob,
+    Recipe,
+    RowRule,
+    SampledFit,
+    SplitBy,
+    TrainingData,
+    map_of_rows,
+    predicted,
+    read_sample,
+    results_of,
+)
+from kafeat.maths import PredictionTask, class_numbers, mixed
+from kafeat.model import FeatureMap
 from kafeat.study.learners import Tested
 from kafeat.study.models import ModelScoring
 from kafeat.study.scores import resampled_scores

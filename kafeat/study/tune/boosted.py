@@ -6,10 +6,10 @@ from types import ModuleType
 
 import numpy as np
 
-from kafeat.contract.folds import Folded
+from kafeat.contract import Folded
 from kafeat.errors import DataError
-from kafeat.jobs.fit.map_on_data import Inputs
-from kafeat.maths.task import PredictionTask
+from kafeat.jobs.fit import Inputs
+from kafeat.maths import PredictionTask
 from kafeat.study.learners import Truth, split
 from kafeat.types import Array, Floats
 

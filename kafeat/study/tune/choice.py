@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from kafeat.maths.scoring import Score
+from kafeat.maths import Score
 from kafeat.study.importance import Losses
 from kafeat.study.tune.rungs import Search
 from kafeat.study.tune.space import FIXED, Candidate

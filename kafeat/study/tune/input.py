@@ -10,19 +10,30 @@ from typing import Any, Self
 import numpy as np
 from pydantic import Field
 
-from kafeat.config import Config, load_config
-from kafeat.config.model import Steps
-from kafeat.contract.step import DOUBLE, Sample
-from kafeat.contract.tile import TextRows
+from kafeat.config import Config, Steps, load_config
+from kafeat.contract import DOUBLE, Sample, TextRows
 from kafeat.errors import DataError, UsageError, quoted
 from kafeat.io.columns.fields import listed, require
-from kafeat.jobs.fit.fit import read_sample, roles_of
-from kafeat.jobs.fit.labels import LabelArgument, LabelSummary, has_label, label_names
-from kafeat.jobs.fit.looks import MIN_FREQUENCY, Encoding, Groups, Recipe, groups_of, with_columns
-from kafeat.jobs.fit.messages import Listener, Say
-from kafeat.jobs.fit.reread import RereadableData
-from kafeat.jobs.fit.sample import SampledFit, TrainingData
-from kafeat.jobs.fit.split_by import SplitBy
+from kafeat.jobs.fit import (
+    MIN_FREQUENCY,
+    Encoding,
+    Groups,
+    LabelArgument,
+    LabelSummary,
+    Listener,
+    Recipe,
+    RereadableData,
+    SampledFit,
+    Say,
+    SplitBy,
+    TrainingData,
+    groups_of,
+    has_label,
+    label_names,
+    read_sample,
+    roles_of,
+    with_columns,
+)
 from kafeat.registry import build_step
 from kafeat.types import Array, Floats
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from kafeat.errors import counted, quoted
 from kafeat.io.columns.fields import listed
-from kafeat.jobs.fit.labels import label_names
-from kafeat.maths.scoring import PROPER
-from kafeat.maths.task import PredictionTask
+from kafeat.jobs.fit import label_names
+from kafeat.maths import PROPER, PredictionTask
 from kafeat.study.recommendation import COMMON
 from kafeat.study.tune.choice import Choice, of_rows
 from kafeat.study.tune.input import ID, TunedTable

@@ -25,10 +25,9 @@ from kafeat.io.options import (
 from kafeat.study.request import score_names
 
 if TYPE_CHECKING:
-    from kafeat.jobs.fit.messages import Listener
+    from kafeat.jobs.fit import Listener
     from kafeat.jobs.options import ClassWeight, Data, Label, Recipe
-    from kafeat.maths.scoring import ScoringName
-    from kafeat.maths.task import TaskKind
+    from kafeat.maths import ScoringName, TaskKind
     from kafeat.study.tune.result import Tuning
     from kafeat.study.tune.rungs import Search
     from kafeat.study.tune.space import PredictorKind

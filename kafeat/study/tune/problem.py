@@ -9,13 +9,9 @@ from functools import cached_property
 from kafeat.config import Config
 from kafeat.errors import DataError
 from kafeat.io.options import words_of
-from kafeat.jobs.fit.fit import fit_reader
-from kafeat.jobs.fit.labels import LabelArgument
-from kafeat.jobs.fit.looks import Recipe, with_columns
-from kafeat.jobs.fit.reread import RereadableData
-from kafeat.maths.scoring import PROPER, SCORES, Score, score_for
-from kafeat.maths.task import PredictionTask, task_of
-from kafeat.model.feature_map import FeatureMap
+from kafeat.jobs.fit import LabelArgument, Recipe, RereadableData, fit_reader, with_columns
+from kafeat.maths import PROPER, SCORES, PredictionTask, Score, score_for, task_of
+from kafeat.model import FeatureMap
 from kafeat.study.tune.input import TunedTable
 from kafeat.study.tune.options import TuneOptions
 

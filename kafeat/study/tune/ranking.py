@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from kafeat.errors import DataError
-from kafeat.maths.scoring import PROPER, Score
+from kafeat.maths import PROPER, Score
 from kafeat.study.tune.budget import Budget
 from kafeat.study.tune.space import DEFAULT, FIXED, NO_TREES, RAW, Candidate
 from kafeat.study.tune.trials import Size, Trial

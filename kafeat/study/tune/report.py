@@ -7,8 +7,7 @@ from functools import partial
 from html import escape
 from typing import Any
 
-from kafeat.pictures.canvas import Picture, drawn
-from kafeat.pictures.tables import TableColumn
+from kafeat.pictures import Picture, TableColumn, drawn
 from kafeat.study.importance import named
 from kafeat.study.report.comparisons import score_of_choice
 from kafeat.study.report.document import document, figures, importance, table, write_page

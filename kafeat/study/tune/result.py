@@ -13,11 +13,10 @@ from kafeat.errors import UsageError
 from kafeat.io.formats import suffix_of
 from kafeat.io.options import InputOptions, words_of
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.jobs.fit.labels import LabelNames
-from kafeat.maths.scoring import SCORES, Score
-from kafeat.model.feature_map import FeatureMap
-from kafeat.pictures.canvas import STYLES, new_axes
-from kafeat.pictures.tables import LEFT, TableColumn, html_table
+from kafeat.jobs.fit import LabelNames
+from kafeat.maths import SCORES, Score
+from kafeat.model import FeatureMap
+from kafeat.pictures import LEFT, STYLES, TableColumn, html_table, new_axes
 from kafeat.study.importance import Losses, named
 from kafeat.study.records import Table
 from kafeat.study.report.comparisons import score_of_choice

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-from kafeat.contract.folds import RowKeys
+from kafeat.contract import RowKeys
 from kafeat.study.tune.ranking import Trials
 from kafeat.study.tune.space import BASE, DEFAULT, NO_TREES, RAW, Candidate, SearchSpace
 from kafeat.study.tune.trials import IDLE, Outcome, Size, Trial, in_one_pass, in_parts

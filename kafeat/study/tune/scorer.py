@@ -10,15 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.chain.blas import one_blas_thread
-from kafeat.chain.chain import Chain, FitCache
-from kafeat.contract.folds import cuts_by, turns
-from kafeat.contract.threads import share_work
+from kafeat.chain import Chain, FitCache, one_blas_thread
+from kafeat.contract import cuts_by, share_work, turns
 from kafeat.errors import DataError
-from kafeat.jobs.fit.map_on_data import timed
-from kafeat.jobs.fit.search import SampleSplit, learn_ridge
-from kafeat.maths.calibration import fit_calibration, held_out_probabilities, of_all_classes
-from kafeat.maths.scoring import constant_predictions
+from kafeat.jobs.fit import SampleSplit, learn_ridge, timed
+from kafeat.maths import constant_predictions, fit_calibration, held_out_probabilities, of_all_classes
 from kafeat.study.importance import HeldOut, Losses, rows_to_shuffle, score_losses
 from kafeat.study.learners import Tested
 from kafeat.study.tune.all_rows import AllRows

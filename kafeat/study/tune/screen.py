@@ -10,14 +10,11 @@ from threading import Lock
 
 import numpy as np
 
-from kafeat.chain.blas import one_blas_thread
-from kafeat.chain.chain import Chain, FitCache
-from kafeat.contract.folds import Folds, RowKeys, cuts_by
-from kafeat.contract.threads import share_work
-from kafeat.contract.tile import TextRows
+from kafeat.chain import Chain, FitCache, one_blas_thread
+from kafeat.contract import Folds, RowKeys, TextRows, cuts_by, share_work
 from kafeat.errors import DataError
-from kafeat.jobs.fit.search import Recipe, Subset, fit_chain, nested, subset_of
-from kafeat.maths.exact_machine import errors_of_others, errors_without_parts
+from kafeat.jobs.fit import Recipe, Subset, fit_chain, nested, subset_of
+from kafeat.maths import errors_of_others, errors_without_parts
 from kafeat.registry import build_step
 from kafeat.study.tune.problem import Problem
 from kafeat.study.tune.space import Candidate, SearchSpace, metric_is_idle

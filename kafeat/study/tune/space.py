@@ -12,12 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kafeat.chain.chain import Chain
+from kafeat.chain import Chain
 from kafeat.config import Config
 from kafeat.errors import UsageError
-from kafeat.jobs.fit.looks import IMPUTE, Encoding, Recipe, date_parts, one_hot, side_by_side, target, text
-from kafeat.maths.boosting import load_library
-from kafeat.maths.task import TaskKind, kind_to_learn, task_of
+from kafeat.jobs.fit import IMPUTE, Encoding, Recipe, date_parts, one_hot, side_by_side, target, text
+from kafeat.maths import TaskKind, kind_to_learn, load_library, task_of
 from kafeat.study.tune.input import TunedTable
 
 SCALERS: dict[str, list[Recipe]] = {

@@ -11,8 +11,7 @@ import numpy as np
 from pydantic import Field, FiniteFloat
 
 from kafeat.errors import DataError
-from kafeat.maths.scoring import PROPER, SCORES, Score
-from kafeat.maths.task import PredictionTask
+from kafeat.maths import PROPER, SCORES, PredictionTask, Score
 from kafeat.study.learners import Tested
 from kafeat.study.scores import resampled_scores
 from kafeat.study.tune.space import Candidate

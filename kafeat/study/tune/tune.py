@@ -14,20 +14,15 @@ from time import monotonic
 import numpy as np
 
 from kafeat._version import __version__
-from kafeat.config import Config
-from kafeat.config.template import commented
-from kafeat.contract.threads import endable
+from kafeat.config import Config, commented
+from kafeat.contract import endable
 from kafeat.errors import DataError
 from kafeat.io.options import InputOptions, words_of
 from kafeat.io.storage.location import location_of
-from kafeat.jobs.fit.fit import recipe_of
-from kafeat.jobs.fit.intervals import random_folds
-from kafeat.jobs.fit.labels import label_argument, label_names
-from kafeat.jobs.fit.messages import SILENT
-from kafeat.jobs.fit.reread import rereadable
+from kafeat.jobs.fit import SILENT, label_argument, label_names, random_folds, recipe_of, rereadable
 from kafeat.jobs.options import with_keywords
-from kafeat.maths.task import class_numbers
-from kafeat.model.feature_map import FeatureMap
+from kafeat.maths import class_numbers
+from kafeat.model import FeatureMap
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.records import Table
 from kafeat.study.report.document import report_folder

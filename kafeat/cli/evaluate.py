@@ -296,7 +296,7 @@ def _refuse_idle(labels: tuple[str, ...], learner: str, min_score: float | None)
 _TAKEN = (
     "--model", "--label", "--scoring", "--interval", "--min-score", "--min-coverage", "--json", "--input-format",
     "--delimiter", "--no-header", "--encoding", "--null-values", "--decimal", "--thousands", "--unit", "--date-format",
-    "--drop-unlabelled", "--limit", "--jobs", "--log-format", "--quiet", "--color", "--all-rows",
+    "--text", "--drop-unlabelled", "--limit", "--jobs", "--log-format", "--quiet", "--color", "--all-rows",
 )  # fmt: skip
 
 

@@ -243,6 +243,11 @@ class InputOptions:
         "column, where it is clear); %s for seconds since 1970, %Q for milliseconds. Repeatable.",
         group="Input", metavar="FORMAT", multiple=True, rare=True,
     )  # fmt: skip
+    text: Sequence[str] = option(
+        (), "Column that stays text though its values look like numbers or times, such as codes: by name or pattern. "
+        "It is then one of categories or words. Repeatable.",
+        group="Input", use="column", metavar="COL", multiple=True, rare=True,
+    )  # fmt: skip
     limit: int | None = option(
         None, "Read only the first N rows, for a trial.", group="Input", metavar="N", variable=False
     )
@@ -273,7 +278,7 @@ class InputOptions:
                 f"--unit: expected what stands next to numbers, got {' '.join(units)}, a part of them"
             )
         nulls = words if self.null_values else None
-        asked = Asked(nulls, self.decimal, tuple(self.date_format), thousands, units)
+        asked = Asked(nulls, self.decimal, tuple(self.date_format), thousands, units, tuple(self.text))
         with _of_option("--encoding"):
             return asked if self.encoding is None else replace(asked, encoding=check_encoding(self.encoding))
 
@@ -312,6 +317,7 @@ class InputOptions:
         part = Part.of(source)
         reader = self._reader(part.location, seen, fitted)
         reader.add_keys(part.keys)
+        reader.keep_texts()
         reader.origin = (part.location, part.stamp) if part.stamp else None
         return reader
 
@@ -340,7 +346,7 @@ class InputOptions:
             options |= {"asked": asked, "seen": seen}
         reader: Reader = imported(format.reader)(place, **options)
         reader.asked = reader.asked if format.delimited else asked
-        reader.format = format
+        reader.format, reader.fitting = format, fitted is None
         return reader
 
 

@@ -20,6 +20,7 @@ CHANGING: dict[str, dict[str, Any]] = {
     "input_format": {"input_format": "jsonl"}, "delimiter": {"delimiter": ";"}, "encoding": {"encoding": "utf-16"},
     "no_header": {"no_header": True}, "null_values": {"null_values": ["7.000"]}, "decimal": {"decimal": ","},
     "thousands": {"thousands": "."}, "unit": {"unit": ["kg"]}, "date_format": {"date_format": ["%Y-%d-%m"]},
+    "text": {"text": ["5.000"], "keep": ["5.000"]},
     "features": {"features": True}, "unit_variance": {"features": True, "unit_variance": True},
     "output_format": {"output_format": "csv"}, "layout": {"layout": "list"}, "prefix": {"prefix": "my_"},
     "compression": {"compression": "zstd"}, "output_dtype": {"output_dtype": "float16"}, "keep": {"keep": ["5.000"]},

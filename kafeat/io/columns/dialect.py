@@ -177,6 +177,8 @@ class Asked:
     dates: tuple[str, ...] = ()
     thousands: str | None = None
     units: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    """The columns that stay text, or patterns of their names."""
     delimiter: str = ","
     encoding: str = UTF8
 

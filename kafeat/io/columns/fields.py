@@ -11,6 +11,7 @@ from typing import Literal
 from unicodedata import category
 
 from kafeat.contract.describe import near
+from kafeat.contract.name_patterns import expand
 from kafeat.errors import LONGEST, DataError, quoted
 from kafeat.io.columns.dialect import NOTHING_ASKED, USUAL, Asked, Dialect, as_option
 
@@ -73,6 +74,8 @@ class Table:
     """Number of rows, if it is known."""
     row_names: frozenset[str] = frozenset()
     """Columns that name the rows, as a pandas index does. They are features only if requested by name."""
+    fitting: bool = True
+    """A map is fitted on the table, and no map says yet what its columns are."""
     asked: Asked = NOTHING_ASKED
     """The parts of the dialect that the user gave."""
     misread: str = ""
@@ -83,13 +86,32 @@ class Table:
     def describe_as(self, other: Table) -> None:
         """Copy the fields of another table, and what is known about them."""
         self.fields, self.positional, self.untyped = other.fields, other.positional, other.untyped
-        self.row_names, self.asked = other.row_names, other.asked
+        self.row_names, self.asked, self.fitting = other.row_names, other.asked, other.fitting
         self.misread, self.odd_rows = other.misread, other.odd_rows
 
     @property
     def width(self) -> int:
         """The number of values in a row, as far as it is known."""
         return sum(field.width or 1 for field in self.fields)
+
+    @property
+    def texts(self) -> frozenset[str]:
+        """The names of the columns that stay text, as the user asked."""
+        names = [field.name for field in self.fields] if self.asked.texts else ()
+        return frozenset(name for _, found in expand(self.asked.texts, names) for name in found)
+
+    def keep_texts(self) -> None:
+        """Make text of the columns that stay text, whatever their values look like."""
+        require(
+            self,
+            [one for one, found in expand(self.asked.texts, [f.name for f in self.fields]) if not found],
+            "--text",
+        )
+        texts = self.texts
+        self.fields = tuple(
+            Field(one.name, "text", None, "text", dialect=self.asked.dialect) if one.name in texts else one
+            for one in self.fields
+        )
 
     def first_texts(self, name: str) -> Sequence[str]:
         """Return the first values of a column of text, as far as they are known."""
@@ -167,6 +189,11 @@ def excluding(names: Iterable[str]) -> str:
     columns = [name for name in names if name and "," not in name and shown(name) == name]
     which = "this column" if len(columns) == 1 else "these columns"
     return f"; --exclude {quote(','.join(columns))} leaves {which} out" if columns else ""
+
+
+def keeping(names: Iterable[str]) -> str:
+    """Return the options that keep columns as text."""
+    return " ".join(f"--text {quote(name)}" for name in names)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from kafeat.io.columns.dialect import (
     Dialect,
     as_option,
 )
-from kafeat.io.columns.fields import Table, null_options
+from kafeat.io.columns.fields import Table, keeping, null_options
 
 _GAP = f"[{BLANKS}]*"
 _CORE = rf"[0-9.,](?:[0-9.,'’{BLANKS}]*[0-9.,])?(?:[eE][+-]?[0-9]{{1,3}})?"
@@ -37,7 +37,12 @@ _CURRENCIES = re.compile(
 )
 # These may stand for powers of ten, by which a unit does not multiply.
 _POWERS = re.compile("[kKMB]|[bBmM]n|Mio|Mrd|Tsd|T")
+_BOUNDS = "<>≤≥"
+_FLAG = re.compile(f"[{_BOUNDS}~≈↑↓*]|H{{1,2}}|L{{1,2}}")
+"""Signs next to numbers that are no units: those of bounds, and of values outside their usual range."""
 _LONGEST_UNIT, _NEARLY_ALL = 20, 0.9
+_MOST_WORDS = 6
+"""The most words of a column that a message lists."""
 _LONGEST = 200
 """Longer texts are not numbers, and matching them could take very long."""
 _LEAST_LARGE = 3
@@ -54,11 +59,14 @@ _NUMBER = re.compile("|".join(form.number.pattern for form in _FORMS))
 _BOOLEAN = re.compile("true|false", re.IGNORECASE)
 _YES_OR_NO = re.compile("true|false|[tfyn]|yes|no|on|off", re.IGNORECASE)
 """Values of a column of booleans, which are not missing."""
-_WITHIN = re.compile(r"(?<![\w.,+-])[+-]?[0-9]+(?:[.,][0-9]+)?(?![\w.,−-])")
+_POWER = re.compile(rf"([0-9.,]+)[{BLANKS}]*[x×*·][{BLANKS}]*10\^?([+-]?[0-9]+)")
+_WITHIN = re.compile(r"(?<![\w.,^+-])[+-]?[0-9]+(?:[.,][0-9]+)?(?![\w.,−-])")
 TOTALS = re.compile(
-    r"(?:(?:grand )?total(?:e|s|i|en)?\b.*|sum(?:me|a)?|gesamt(?:summe)?|totaal):?", re.IGNORECASE
+    r"(?:(?:grand )?total(?:e|s|i|en)?\b.*|sum(?:me|a)?|gesamt(?:summe)?|totaal|mean|average|mittelwert|durchschnitt|"
+    r"media|promedio|moyenne|median|std(?:\.? ?dev\.?)?|s\.?d\.?|±.*):?",
+    re.IGNORECASE,
 )
-"""Words at the beginning of a line of totals."""
+"""Words at the beginning of a line of totals or means."""
 
 
 class NumberForm(NamedTuple):
@@ -101,8 +109,10 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
         for word in words:
             shares[word.units] += counts[word.text]
         amounts = sum(counts[word.text] for word in words if word.units and word.of_amount)
-        if 2 * max([*shares.values(), amounts]) <= sum(counts[text] for text in texts):
-            return None
+        total = sum(counts[text] for text in texts)
+        given = sum(share for units, share in shares.items() if {*units} <= {*asked.units})
+        if 2 * max([*shares.values(), amounts, given]) <= total:
+            return _of_many_forms(words, shares, texts) if 4 * shares.total() >= 3 * total else None
     # The other units in the options belong to other columns.
     own = [units for units in shares if units and {*units} <= {*asked.units}]
     unit = () if own else shares.most_common(1)[0][0]
@@ -113,9 +123,13 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
     other = next((word for word in words if word.of_amount and word.units and word.units not in same), None)
     if taken and other is not None and (own or (unit and taken[0].of_amount)):
         both = f"{taken[0].text[:40]!r} and {other.text[:40]!r}"
+        advice = _as_flags(sorted({unit for units in (taken[0].units, other.units) for unit in units}))
         if few and not own:
-            return NumberForm(None, note=f"values such as {both} have several units: in one they are numbers")
-        return NumberForm(asked.dialect, f"expected one unit, got {both}: write all in one", other.text)
+            note = f"values such as {both} have several units: in one they are numbers{advice}"
+            return NumberForm(None, note=note)
+        return NumberForm(
+            asked.dialect, f"expected one unit, got {both}: write all in one{advice}", other.text
+        )
     if few:
         return None
     if unit and not all(word.known for word in taken):
@@ -144,7 +158,7 @@ def _of_one_scale(own: Sequence[tuple[str, ...]], taken: Sequence[_Word]) -> str
     """Return a remark about numbers with several units that the user gave."""
     first = {word.units: repr(word.text[:40]) for word in reversed(taken) if word.units in own}
     for one, other in combinations(sorted(first), 2):
-        if not {*one} & {*other}:
+        if not {*one} & {*other} and not all(map(_FLAG.fullmatch, one + other)):
             return (
                 f"{first[one]} and {first[other]} are numbers of one scale, as --unit names both: write all in one "
                 "unit if these differ"
@@ -154,6 +168,26 @@ def _of_one_scale(own: Sequence[tuple[str, ...]], taken: Sequence[_Word]) -> str
 
 def _options(units: Sequence[str]) -> str:
     return " ".join(f"--unit {quote(unit)}" for unit in units)
+
+
+def _as_flags(units: Sequence[str]) -> str:
+    """Return the options that read numbers with all these units, if they are no units."""
+    return f"; {_options(units)} reads them as numbers" if all(map(_FLAG.fullmatch, units)) else ""
+
+
+def _of_many_forms(
+    words: Sequence[_Word], shares: Counter[tuple[str, ...]], texts: Iterable[str]
+) -> NumberForm | None:
+    """Return a remark about numbers with several units, none of which most have, among texts."""
+    first = {word.units: word.text[:40] for word in reversed(words)}
+    if len(first) > _MOST_WORDS:
+        return None
+    both = " and ".join(repr(first[units]) for units, _ in shares.most_common(2))
+    units = sorted({unit for units in first for unit in units})
+    others = sorted({*texts} - {word.text for word in words})
+    options = [_options(units), *([null_options(None, others)] if 0 < len(others) <= _MOST_WORDS else [])]
+    note = f"values such as {both} are no numbers; {' '.join(options)} reads them as numbers"
+    return NumberForm(None, note=note)
 
 
 def _is_plural(units: tuple[str, ...], of: tuple[str, ...]) -> bool:
@@ -183,9 +217,8 @@ def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
     if before and after and not (asked or first):
         return None
     known = asked or (first if before and not after else not before and _is_unit("", after))
-    name = before and (
-        inner or " " in before or text[match.start(4) - 1] not in BLANKS
-    )  # B-02, A1, Main Street 5
+    beside = inner or " " in before or text[match.start(4) - 1] not in BLANKS  # B-02, A1, Main Street 5
+    name = before and beside and not _FLAG.fullmatch(before)
     return (
         None
         if name and not (known or first)
@@ -193,33 +226,44 @@ def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
     )
 
 
-def missed(text: str, dialect: Dialect = USUAL, column: tuple[Table, str] | None = None) -> str:
-    """Return the options that read a word as missing, besides the other words for what is missing."""
+def missed(words: Sequence[str], dialect: Dialect = USUAL, column: tuple[Table, str] | None = None) -> str:
+    """Return the options that read words as missing, besides the other words for what is missing."""
     others = () if dialect.nulls == NULLS else dialect.nulls
-    options = null_options(column and column[0], [text[:60], *others])
-    return f"{options} reads it as missing, and is repeated for other words"
+    options = null_options(column and column[0], [*(word[:60] for word in words), *others])
+    it = "it" if len(words) == 1 else "these words"
+    return f"{options} reads {it} as missing, and is repeated for other words"
+
+
+def _unread(text: str, dialect: Dialect, texts: Iterable[str]) -> list[str]:
+    """Return a text and those of others that are neither numbers nor missing."""
+    number = re.compile(dialect.forms)
+    odd = [one for one in texts if not (number.match(one) or dialect.is_missing(one))]
+    return [*dict.fromkeys([text, *odd])]
 
 
 def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str] | None = None) -> str:
     """Return how to read a value that is not a number in a dialect, in a column that may have missing values.
 
-    A mark that the first values of the column contradict is not advised.
+    A mark that the first values of the column contradict is not advised. All other words of these are named, too.
     """
-    word = _word(text, dialect.units)
-    null = f"; {missed(text, dialect, column)}" * may_miss
-    texts = {*map(str.strip, column[0].first_texts(column[1]))} if column else set[str]()
-    if word is None or not _is_number(word.core) or re.fullmatch("[0-9.,]+[A-Ze]", text):  # 0A
-        if re.search(rf"[0-9][-{MINUS}]$", text):
-            return "; write the minus before the number"
-        if TOTALS.fullmatch(text):
-            return f"; {(column and column[0].odd_rows) or 'leave the line out if it is one of totals'}"
-        if _YES_OR_NO.fullmatch(text) and any(map(_BOOLEAN.fullmatch, [text, *texts])):
-            return "; write 1 for yes and 0 for no"
-        found = [] if text.startswith("#") else re.findall(_WITHIN, text)  # 5 - very good, <0.5
-        [number, *more] = found or [""]
-        return (f"; write {number} if it is that number" if number and not more else "") + null
-    units = [unit for unit in word.units if unit not in dialect.units]
-    if units and dialect.units and word.known:
+    texts = [*dict.fromkeys(map(str.strip, column[0].first_texts(column[1])))] if column else list[str]()
+    odd = [one for one in _unread(text, dialect, texts) if one == text or not TOTALS.fullmatch(one)]
+    words = {one: word for one in odd if (word := _number_word(one, dialect)) is not None}
+    others = [one for one in odd[1:] if one not in words]
+    word = words.get(text)
+    marked = {one: w.units for one, w in words.items() if any(map(_FLAG.fullmatch, w.units))}
+    flags = sorted({unit for units in marked.values() for unit in units})
+    listed = others if len(others) < _MOST_WORDS else []
+    if word is None:
+        null = (
+            f"; {' '.join([*map(_options, [flags] * bool(flags)), missed([text, *listed], dialect, column)])}"
+        )
+        return _of_word(text, texts, dialect, column, null * may_miss)
+    bounds = [*marked, *listed] if text in marked and text[0] in _BOUNDS else [text]
+    null = f"; {missed(bounds, dialect, column)}" * (may_miss and len(bounds) <= _MOST_WORDS)
+    flags = flags if text in marked else []
+    units = flags or [unit for unit in word.units if unit not in dialect.units]
+    if units and dialect.units and word.known and not flags:
         return f"; others are in {dialect.units[0]}: write all in one unit"
     absent = bool(dialect.units) and not (word.units or dialect.bare)
     unit = _options(dialect.units[:1] if absent else units)
@@ -233,15 +277,42 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
     below = word.brackets or word.trailing or re.search(rf"[-{MINUS}][^0-9]*$", text.partition(word.core)[0])
     minus = "-" if below else ""
     scale = "; 50 % is then 50, beside 0.5: write all in one form if some are shares" if "%" in unit else ""
-    marker = null if absent and re.fullmatch("99+(?:[.,]0*)?", word.core) else ""  # -999
-    return (
-        marker
-        + unlike
-        + "".join(
-            f"; {' '.join(filter(None, [option, unit]))} reads {minus}{read}{scale}"
-            for read, option in marks.items()
-        )
+    # -999
+    marker = null if absent and re.fullmatch("99+(?:[.,]0*)?", word.core) else ""
+    also = null_options(column and column[0], listed) if listed and may_miss else ""
+    told = "".join(
+        f"; {' '.join(filter(None, [option, unit, also]))} reads {minus}{read}{scale}"
+        for read, option in marks.items()
     )
+    return marker + unlike + told + null * (text[0] in _BOUNDS)
+
+
+def _number_word(text: str, dialect: Dialect) -> _Word | None:
+    word = _word(text, dialect.units)
+    code = re.fullmatch("[0-9.,]+[A-Ze]", text)  # 0A
+    return None if code or word is None or not _is_number(word.core) else word
+
+
+def _of_word(
+    text: str, texts: Sequence[str], dialect: Dialect, column: tuple[Table, str] | None, null: str
+) -> str:
+    """Return the remedy for text that is no number with a unit. `null` is the one that reads it as missing."""
+    if re.search(rf"[0-9][-{MINUS}]$", text):
+        return "; write the minus before the number"
+    odd_rows = column[0].odd_rows if column else ""
+    if TOTALS.fullmatch(text) or repr(text[:40]) in odd_rows:
+        return f"; {odd_rows or 'leave the line out if it is one of totals'}"
+    if _YES_OR_NO.fullmatch(text) and any(map(_BOOLEAN.fullmatch, [text, *texts])):
+        return "; write 1 for yes and 0 for no"
+    found = [] if text.startswith("#") else re.findall(_WITHIN, text)  # 5 - very good
+    if power := _POWER.fullmatch(text):
+        found = [f"{power[1]}e{power[2]}"]
+    [number, *more] = found or [""]
+    numbers = [one for one in texts if re.match(dialect.forms, one)]
+    remedies = [f"; write {number} if it is that number"] if number and not more else []
+    if column and column[0].fitting and numbers and not any("." in one or "," in one for one in numbers):
+        remedies.append(f"; {keeping([column[1]])} keeps the column as text")
+    return "".join(remedies) + null
 
 
 def _by_mark(

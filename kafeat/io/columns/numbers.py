@@ -226,7 +226,7 @@ def spell_problem(
         if word and np.isnan(number) and not special:
             return f"expected a number, got {value[:60]!r}{remedy(word, dialect, may_miss, column)}"
         if may_miss and "inf" in word.casefold():
-            return f"expected a finite number, got {word}; {missed(word, dialect, column)}"
+            return f"expected a finite number, got {word}; {missed([word], dialect, column)}"
         value = (word or None) if np.isnan(number) or np.isinf(number) else number
     if value is None:
         return "expected a finite number, got null"

@@ -341,7 +341,7 @@ def _unread(some: Sequence[str], have: Sequence[Sequence[bool]], own: Sequence[b
             return said.format(word=odd, form=quote(f"%b{(found[0].groups() or ' ')[0]}%y"))
     if least and (sum(own) >= MOSTLY * len(some) or sum(map(any, zip(*have, strict=True))) >= least):
         any_form = any(has[some.index(other)] for has in have) if other in some else True
-        advice = "write all in one form" if any_form else missed(other)
+        advice = "write all in one form" if any_form else missed([other])
         return f"looks like times, of which some, such as {odd}, are not as {form}: {advice}"
     return ""
 
@@ -401,5 +401,5 @@ def spell_time_problem(value: object, dialect: Dialect) -> str:
         remedy = f"--date-format {forms} reads it, if all values are so; otherwise write all in one of the two forms"
     else:
         other = "--date-format names another form; " if re.search("[1-9]", value) else ""  # 00/00/0000
-        remedy = other + missed(value.strip(), dialect)
+        remedy = other + missed([value.strip()], dialect)
     return f"expected a time {form}, got {value[:60]!r}; {remedy}"

@@ -94,7 +94,8 @@ class UntypedReader(TextReader, KeyedReader):
     def _type(self, index: int) -> pa.DataType:
         """Infer the type of a column when it is needed: a wide file has many columns, and few are passed through."""
         if index not in self._types:
-            self._types[index] = self._inferred(index)
+            kept = self.fields[index].name in self.texts
+            self._types[index] = pa.string() if kept else self._inferred(index)
         return self._types[index]
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:

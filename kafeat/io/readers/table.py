@@ -286,7 +286,7 @@ class ArrowReader(KeyedReader):
         index = self.schema.get_field_index(name)
         if self.fields[index].kind != "text":
             return ()
-        return [value.as_py() for value in self._peek(index) if value.is_valid]
+        return [str(value.as_py()) for value in self._peek(index) if value.is_valid]
 
     def _peek(self, index: int) -> Iterable[pa.Scalar]:
         """Return the first values of a column."""

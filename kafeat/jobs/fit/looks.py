@@ -224,7 +224,11 @@ def groups_of(source: Reader, base: Config, not_features: Sequence[str], every: 
         and (not included or field.name in included)
     ]
     fields = [field for field in fields if every or field.kind != "other"]
-    guesses = {field.name: times_of(source, field) for field in fields if field.kind == "text"}
+    guesses = {
+        one.name: times_of(source, one)
+        for one in fields
+        if one.kind == "text" and one.name not in source.texts
+    }
     # A column that is not clear is refused below, with all others.
     looked_at = [one.name for one in fields if one.kind == "text" or (every and not one.problem)]
     first = _first_rows(source, looked_at)
@@ -269,12 +273,12 @@ def _look(field: Field, column: Any, source: Reader, guess: Guess | None) -> Loo
         example = _example(present, plain["reading"], source, guess)
         return Look(field.name, known, n, missing, len(words), **plain, example=example)
     counts = np.bincount(numbers)
-    reading, reason = _reading(words.tolist(), counts, len(values), guess or Guess("", 0.0))
+    reading, reason = _reading([*map(str, words.tolist())], counts, len(values), guess or Guess("", 0.0))
     reason = field.note if reading is None and field.note else reason
     example = _example(present, reading, source, guess)
     few, many = (share * n for share in _IDS)
     named = reading not in ("times", "texts") and not (guess and guess.note)
-    named = named and 2 * sum(map(bool, map(_PAIR.fullmatch, words.tolist()))) <= len(words)
+    named = named and 2 * sum(map(bool, map(_PAIR.fullmatch, map(str, words.tolist())))) <= len(words)
     repeats = named and n >= _LEAST_ROWS and few <= len(counts) <= many
     return Look(field.name, known, n, missing, len(words), reading, reason, repeats, example)
 

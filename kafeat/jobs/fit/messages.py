@@ -19,6 +19,7 @@ from kafeat.io.columns.fields import (
     abbreviated,
     are_numbers,
     fields_of,
+    keeping,
     listed,
     null_options,
     shown,
@@ -228,8 +229,8 @@ def _codes(source: Reader, columns: Columns) -> Iterator[str]:
         yield (
             f"{source.location}: {which}{', …' if len(codes) > 3 else ''}: zeros at the beginning are lost, as "
             f"{'this column is' if len(codes) == 1 else 'these columns are'} read as numbers: if they are codes, "
-            f"--exclude {quote(','.join(field.name for field in codes))} leaves them out, and one_hot in a config "
-            "takes them as categories"
+            f"{keeping(field.name for field in codes)} keeps them, as categories in tune and for one_hot in a config, "
+            f"and --exclude {quote(','.join(field.name for field in codes))} leaves them out"
         )
 
 

@@ -70,6 +70,7 @@ def outcome(path: Path, columns: Columns, height: int) -> list[list[float]] | st
     """The features, or the error without the name of the file."""
     try:
         with open_reader(path) as source:
+            source.fitting = False  # else advice depends on what is seen of later rows
             found = read(source, "float64", height, match(source, columns, ()))
             return [["nan" if math.isnan(x) else x for x in row] for row in found.tolist()]
     except DataError as error:

@@ -67,14 +67,13 @@ def as_lines(rows: list[Row]) -> bytes:
 
 
 def outcome(path: Path, columns: Columns, height: int) -> list[list[float]] | str:
-    """The features, or the error without the name of the file."""
+    """The features, or the error without the name of the file and advice, which depends on the first rows."""
     try:
         with open_reader(path) as source:
-            source.fitting = False  # else advice depends on what is seen of later rows
             found = read(source, "float64", height, match(source, columns, ()))
             return [["nan" if math.isnan(x) else x for x in row] for row in found.tolist()]
     except DataError as error:
-        return "\n".join(line.partition(": ")[2] for line in str(error).splitlines())
+        return "\n".join(line.partition(": ")[2].partition(";")[0] for line in str(error).splitlines())
 
 
 @given(

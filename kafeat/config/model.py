@@ -47,10 +47,16 @@ def _refuse(expected: str, got: str) -> NoReturn:
     raise PydanticCustomError("parameter", "{text}", {"expected": expected, "text": text})
 
 
+GROUPS_BESIDE = "group:<groups>"
+"""The `split_by` for groups that are not a column of the rows. No step reads them, because new rows have none."""
+
+
 def _by_group(steps: tuple[Step, ...], info: ValidationInfo) -> tuple[Step, ...]:
     """Let steps with folds of their own use the groups by which rows are held out."""
-    way, _, column = (info.data.get("split_by") or "").partition(":")
-    return tuple(grouped(step, column) for step in steps) if way == "group" else steps
+    split_by = info.data.get("split_by") or ""
+    way, _, column = split_by.partition(":")
+    reads = way == "group" and split_by != GROUPS_BESIDE
+    return tuple(grouped(step, column) for step in steps) if reads else steps
 
 
 def _way_and_column(split_by: str) -> str:

@@ -84,9 +84,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
 
     sparse_output: bool = False
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the steps on rows X (n, d), with labels y (n,) if a step needs them."""
-        self._fit(X, y)
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Fit the steps on rows X (n, d), with labels y (n,) if a step needs them.
+
+        Where rows are held out, those of one group, by `groups` (n,), are held out together.
+        """
+        self._fit(X, y, groups=groups)
         self._sampled: SampledFit | None = None
         return self
 

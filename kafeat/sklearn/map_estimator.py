@@ -22,11 +22,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from kafeat.config import Config, load_config
+from kafeat.config.model import GROUPS_BESIDE
 from kafeat.contract.describe import spell
 from kafeat.contract.traits import takes_missing
 from kafeat.errors import DataError, KafeatError, KafeatWarning, UsageError, quoted, spell_row
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import NamedReader, reader_of
+from kafeat.io.readers.views import WiderReader
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.search import limit_landmarks
@@ -36,6 +38,8 @@ from kafeat.types import Array
 
 Recipe = dict[str, Any]
 R = TypeVar("R")
+
+_WEIGHT, _GROUPS = "<sample_weight>", "<groups>"
 
 _NEGATIVE = re.compile(r": expected a value (of at least 0|above -[^,]*), got -")
 
@@ -215,17 +219,26 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         seed = type(self)(random_state=self.random_state)._config().seed
         return config.model_copy(update={"seed": seed})
 
-    def _fit(self, X: Any, y: Any) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         with as_value_errors():
             config = self._config()
+            if groups is not None:
+                config = config.model_copy(update={"split_by": GROUPS_BESIDE})
         source = self._source(X, config, reset=True)
         config = self._with_landmarks_of(self._with_dtype(config, source), source.rows)
         with as_value_errors(source.rows):
             labels, jobs = self._labels(y, config), joblib.effective_n_jobs(self.n_jobs)
             listener = Listener(warn=partial(warnings.warn, category=KafeatWarning, stacklevel=2))
             intervals = getattr(self, "intervals", False)
+            weight = None if sample_weight is None else _WEIGHT
             self._map: FittedMap = fit_reader(
-                config, source, labels, jobs=jobs, listener=listener, intervals=intervals
+                config,
+                beside(source, sample_weight, groups),
+                labels,
+                weight=weight,
+                jobs=jobs,
+                listener=listener,
+                intervals=intervals,
             )
         return self
 
@@ -320,6 +333,23 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         tags.input_tags.positive_only = config.map_steps[0].traits.numbers.refuses_negative
         tags.target_tags.required = config.needs_label
         return tags
+
+
+def beside(source: Reader, sample_weight: Any = None, groups: Any = None) -> Reader:
+    """Return the rows of a reader with columns of weights and of groups, where they are given: one of each per row."""
+    given = {
+        name: column_or_1d(check_array(values, ensure_2d=False, dtype=dtype, input_name=name.strip("<>")))
+        for name, values, dtype in ((_WEIGHT, sample_weight, np.float64), (_GROUPS, groups, None))
+        if values is not None
+    }
+    for name, values in given.items():
+        if len(values) != source.rows:
+            raise UsageError(
+                f"{name.strip('<>')}: expected one for each of {source.rows} rows, got {len(values)}"
+            )
+    if _WEIGHT in given and not given[_WEIGHT].any():
+        raise UsageError("sample_weight: expected a weight above 0, got only zeros")
+    return WiderReader(source, given) if given else source
 
 
 def _refuse_other_columns(X: Any) -> None:

@@ -93,14 +93,16 @@ class FeatureMapClassifier(ClassifierMixin, _PredictingEstimator):  # type: igno
 
     _task: ClassVar[Literal["classification", "regression"]] = "classification"
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit map and predictor on rows X (n, d) with classes y (n,)."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit map and predictor on rows X (n, d) with classes y (n,), and with weights and groups as a regressor."""
         with as_value_errors():
             checked_labels(y)
         labels: Array = column_or_1d(y, warn=True)
         check_classification_targets(labels)
-        self.classes_ = np.unique(labels)
-        return self._fit(X, labels)
+        self._fit(X, labels, sample_weight, groups)
+        counted = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0.0
+        self.classes_ = np.unique(labels[counted])
+        return self
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities (n, n_classes) of the classes for rows X (n, d), in the order of `classes_`."""
@@ -145,11 +147,15 @@ class FeatureMapRegressor(RegressorMixin, _PredictingEstimator):  # type: ignore
 
     _task: ClassVar[Literal["classification", "regression"]] = "regression"
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit map and predictor on rows X (n, d) with numbers y (n,) or (n, k)."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit map and predictor on rows X (n, d) with numbers y (n,) or (n, k).
+
+        For the predictor, a row counts as often as its `sample_weight` (n,). Where rows are held out, those of one
+        group, by `groups` (n,), are held out together.
+        """
         with as_value_errors():
             labels = checked_labels(y)
-        return self._fit(X, labels)
+        return self._fit(X, labels, sample_weight, groups)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -12,10 +12,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kafeat.config import load_config
+from kafeat.config.model import GROUPS_BESIDE
 from kafeat.errors import KafeatWarning
+from kafeat.io.readers.memory import reader_of
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.sklearn.estimator import FeatureMap
-from kafeat.sklearn.map_estimator import as_value_errors, checked_labels, seed_of
+from kafeat.sklearn.map_estimator import as_value_errors, beside, checked_labels, seed_of
 from kafeat.study.tune.input import SearchStart
 from kafeat.study.tune.problem import LEAST_ROWS
 from kafeat.study.tune.result import no_data
@@ -95,8 +97,11 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     n_jobs: int | None = None
     random_state: Any = None
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Choose the config on rows X (n, d) with labels y (n,), and fit it."""
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Choose the config on rows X (n, d) with labels y (n,), and fit it.
+
+        Candidates are scored on rows whose groups, by `groups` (n,), are not among those that they are fitted on.
+        """
         X = self._checked(X, reset=True)
         jobs = joblib.effective_n_jobs(self.n_jobs)
         parameters = {**self.get_params(deep=False), "jobs": jobs, "boosting": False}
@@ -116,12 +121,16 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             before = [{"kind": "impute"}, {"kind": "standardize"}]
             self.config_: dict[str, Any] = {"steps": [*before, nystroem]}
         else:
+            split_by = None if groups is None else GROUPS_BESIDE
             with as_value_errors(len(X)):
-                tuning = tune(X, labels, **parameters)
+                rows: Any = beside(reader_of(X), groups=groups)
+                tuning = tune(rows, labels, split_by=split_by, **parameters)
             # without the data, so that a fitted estimator stays small
             self.tuning_ = replace(tuning, _fit=no_data)
             self.config_ = tuning.config.to_plain()
-        self._map = FeatureMap(config=self.config_).fit(X, labels)
+            if groups is not None:
+                del self.config_["split_by"]  # names no column of X
+        self._map = FeatureMap(config=self.config_).fit(X, labels, groups)
         return self
 
     def _start(self) -> Any:

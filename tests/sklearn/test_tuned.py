@@ -37,6 +37,16 @@ def test_it_fits_the_config_that_tune_chooses() -> None:
     assert tuned.get_feature_names_out()[-1] == "tunedfeaturemap15"
 
 
+def test_groups_are_those_of_a_column() -> None:
+    groups = np.random.default_rng(1).integers(0, 8, 200)
+    tuned = TunedFeatureMap(16, trials=3).fit(X, Y, groups)
+    table = pd.DataFrame(X, columns=["c0", "c1", "c2"]).assign(who=groups)
+    plain = kafeat.tune(table, Y, 16, trials=3, jobs=1, split_by="group:who")
+    assert [row["score"] for row in tuned.tuning_.table] == [row["score"] for row in plain.table]
+    assert tuned.transform(X).tobytes() == plain.fit().transform(table).tobytes()
+    kafeat.fit(tuned.config_, X, Y)  # which has no groups
+
+
 def test_random_state_is_the_seed() -> None:
     base = {"seed": 1, "columns": {"exclude": ["c2"]}}
     tuned = TunedFeatureMap(16, trials=2, base=base, random_state=np.random.RandomState(3)).fit(X, Y)

@@ -20,8 +20,8 @@ from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Reader
-from kafeat.io.readers.labelled import LabelledReader
 from kafeat.io.readers.memory import reader_of
+from kafeat.io.readers.views import LabelledReader
 from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.held_out import learned_map
 from kafeat.jobs.fit.intervals import Refit

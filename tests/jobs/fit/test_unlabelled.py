@@ -9,8 +9,8 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, UsageError
-from kafeat.io.readers.labelled import LabelledReader
 from kafeat.io.readers.memory import reader_of
+from kafeat.io.readers.views import LabelledReader
 from kafeat.study.models import score_predictions
 
 CONFIG = {"steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 16}, {"kind": "ridge"}]}

@@ -1,0 +1,138 @@
+"""Views of a reader: without the rows that have no label, and with more columns from memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from kafeat.contract.tile import InputRows
+from kafeat.errors import InvalidValueError
+from kafeat.io.columns.numbers import field_from
+from kafeat.io.columns.values import missing_rows
+from kafeat.io.readers.base import Chunk, Reader, Wanted
+from kafeat.io.readers.memory import table_of
+from kafeat.types import Array, Mask
+
+
+class ReaderView(Reader):
+    """The columns of another reader, whose files it shares."""
+
+    def __init__(self, source: Reader) -> None:
+        self._source = source
+        self.describe_as(source)
+        self.location, self.sparse, self.notes = source.location, source.sparse, source.notes
+        self.in_memory = source.in_memory
+
+    @property
+    def rereadable(self) -> bool:
+        return self._source.rereadable
+
+    def first_texts(self, name: str) -> Sequence[str]:
+        return self._source.first_texts(name)
+
+    def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+        return self._source.passthrough_schema(keep, typed)
+
+    def digest(self) -> str:
+        return self._source.digest()
+
+    def check_unchanged(self) -> None:
+        self._source.check_unchanged()
+
+    def close(self) -> None:
+        self._source.close()
+
+
+class LabelledReader(ReaderView):
+    """The rows of a reader that have a value in each of the columns `names`.
+
+    They are numbered again, without gaps. Messages name a row by its number in the file.
+    """
+
+    def __init__(self, source: Reader, names: Sequence[str]) -> None:
+        super().__init__(source)
+        self._names, self._dropped = list(names), [np.empty(0, np.int64)]
+
+    @property
+    def dropped(self) -> int:
+        """The number of rows that were left out in the last pass."""
+        return sum(map(len, self._dropped))
+
+    def coding(self, names: Iterable[str]) -> Self:
+        view = type(self)(self._source.coding(names), self._names)
+        view._dropped = self._dropped
+        return view
+
+    def settled(self) -> Self:
+        return type(self)(self._source.settled(), self._names)
+
+    def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
+        self._dropped[:] = [np.empty(0, np.int64)]
+        start, source = 0, self._source.coding(self._names)
+        keep = list(dict.fromkeys([*wanted.keep, *self._names]))
+        for chunk in source.chunks_of(wanted._replace(keep=keep)):
+            missing = np.zeros(chunk.rows, dtype=bool)
+            if chunk.passthrough is not None:
+                for column in chunk.passthrough.select(self._names).columns:
+                    missing |= missing_rows(column)
+            self._dropped.append(chunk.start + np.flatnonzero(missing))
+            chunk = chunk.selected(~missing) if missing.any() else chunk
+            if chunk.rows:
+                yield replace(chunk, start=start, before=start - chunk.first_row)
+            start += chunk.rows
+
+    def locate(self, row: int) -> tuple[str, int]:
+        dropped = np.concatenate(self._dropped)
+        between = dropped - np.arange(len(dropped))  # labelled rows before each dropped one
+        return self._source.locate(row + int(np.searchsorted(between, row, side="right")))
+
+
+@dataclass(eq=False)
+class WiderChunk(Chunk):
+    """A chunk with more passthrough columns."""
+
+    own: Chunk
+    table: pa.Table
+
+    @property
+    def passthrough(self) -> pa.Table:
+        return self.table
+
+    def _filtered(self, rows: Mask) -> Self:
+        return replace(self, own=self.own.selected(rows), table=self.table.filter(pa.array(rows)))
+
+    def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
+        return self.own.decode(dtype)
+
+    def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
+        return self.own.invalid_values(X)
+
+    def cells(self, row: int) -> list[Any]:
+        return self.own.cells(row)
+
+
+class WiderReader(ReaderView):
+    """The rows of a reader in memory with `more` columns (n,), which are no part of its width or its digest."""
+
+    def __init__(self, source: Reader, more: Mapping[str, Array]) -> None:
+        super().__init__(source)
+        self.rows, self._more = source.rows, table_of(more)
+        self.fields = (*source.fields, *(field_from(field, None) for field in self._more.schema))
+
+    @property
+    def width(self) -> int:
+        return self._source.width
+
+    def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
+        more = self._more.select([name for name in wanted.keep if name in self._more.column_names])
+        keep = [name for name in wanted.keep if name not in self._more.column_names]
+        for chunk in self._source.chunks_of(wanted._replace(keep=keep)):
+            table = more.slice(chunk.start, chunk.rows)
+            if chunk.passthrough is not None:
+                for name in keep:
+                    table = table.append_column(name, chunk.passthrough.column(name))
+            yield WiderChunk(chunk.location, chunk.start, chunk.rows, chunk.columns, chunk, table)

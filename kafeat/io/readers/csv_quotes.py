@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import codecs
 import io
 import re
+import time
 from copy import copy
+from weakref import WeakSet
 
 import numpy as np
 
@@ -16,9 +19,22 @@ from kafeat.io.storage.files import read_full
 _QUOTE, _LF, _CR = b'"\n\r'
 _LINE_END = b"\n"
 _MOST_HELD = 4
+_PATIENCE = 1.0
 # In Latin-1 these are control characters, which do not occur in text.
 _OF_WINDOWS = re.compile(rb"[\x80-\x9f]")
 _BOM = b"\xef\xbb\xbf"
+
+
+_READ: WeakSet[CheckedText] = WeakSet()
+"""The texts that a thread of Arrow may still hold."""
+
+
+@atexit.register
+def _wait_for_readers() -> None:
+    # A thread that lets go of a Python object, or reads ahead, aborts the process if the interpreter has begun to end.
+    patience = time.monotonic() + _PATIENCE
+    while _READ and time.monotonic() < patience:
+        time.sleep(0.01)
 
 
 class CheckedText(io.RawIOBase):
@@ -29,6 +45,7 @@ class CheckedText(io.RawIOBase):
     """
 
     def __init__(self, location: str, text: DecompressedStream, delimiter: str, utf8: bool = False) -> None:
+        _READ.add(self)
         self._location, self._text = location, text
         self._quotes = Quotes(delimiter)
         self._checks: list[Utf8 | Quotes] = [*([Utf8()] if utf8 else []), self._quotes]

@@ -168,6 +168,8 @@ def cosines() -> None:
 def maps() -> None:
     import numpy as np
 
+    from kafeat.contract.tile import SparseRows
+
     for number, (step, d) in enumerate((step, d) for step in STEPS for d in SIZES):
         fitted, D = fit(step, d, SIZES[number % len(SIZES)])
         for dtype in ("float64",) if step["kind"] in ("quantile", "power") else ("float32", "float64"):
@@ -176,8 +178,8 @@ def maps() -> None:
                 X = np.random.default_rng(rows).random((rows, d)).astype(dtype)
                 for order in "CF":
                     transform.apply(X, np.empty((rows, D), dtype, order), transform.scratch(rows))
-                if transform.takes_sparse:
-                    transform.apply_sparse(thin(X), np.empty((rows, D), dtype), transform.scratch(rows))
+                if SparseRows in transform.takes:
+                    transform.apply(thin(X), np.empty((rows, D), dtype), transform.scratch(rows))
 
 
 def fit(step: dict[str, Any], d: int, width: int) -> tuple[Any, int]:

@@ -2,21 +2,16 @@
 
 import fcntl
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 import kafeat
-from tests.zygote import ROOT
-
-BIN = Path(sys.executable).parent
+from tests.zygote import ROOT, for_scripts
 
 locks = shutil.which("flock") is not None
 pytestmark = pytest.mark.skipif(not locks, reason="the scripts lock with util-linux's flock")
@@ -39,11 +34,10 @@ def installed(folder, title, text=None):
 
 def run(script, folder, *words, **variables):
     # as little as cron gives, and a kafeat in the folder `bin` comes first
-    environment = {"PATH": f"{folder}/bin:{BIN}:/usr/bin:/bin", "HOME": str(folder), **variables}
-    if "PYTHONPATH" in os.environ:
-        environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
-    words = [script, folder, *words]
-    return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120)
+    environment = {"PATH": f"{folder}/bin:{folder}/usual:/usr/bin:/bin", "HOME": str(folder), **variables}
+    (folder / "usual").mkdir(exist_ok=True)
+    how = {"pass_fds": [for_scripts(folder / "usual")], "env": environment, "timeout": 120}
+    return subprocess.run([script, folder, *words], **how, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +82,7 @@ def test_a_night_and_the_next(folder):
 def break_after(folder, command, harm):
     """Let every `kafeat COMMAND` be followed by something that does harm."""
     (folder / "bin").mkdir()
-    lines = ("#!/bin/sh", f'{BIN}/kafeat "$@" || exit', f'[ "$1" != {command} ] || {harm}')
+    lines = ("#!/bin/sh", f'{folder}/usual/kafeat "$@" || exit', f'[ "$1" != {command} ] || {harm}')
     installed(folder / "bin", "kafeat", "\n".join(lines))
 
 
@@ -115,7 +109,9 @@ def test_a_model_is_replaced_by_one_that_is_no_worse(folder):
     script, table = installed(folder, "retrain-model"), pq.read_table(folder / "incoming.parquet")
     places = [folder / name for name in ("map.joblib", "map.previous.joblib")]
     places[0].unlink()
-    (folder / "best.yaml").write_text("steps: [standardize, {kind: fourier, n_components: 32}, ridge]")
+    (folder / "best.yaml").write_text(
+        "steps: [standardize, {kind: fourier, n_components: 32, frequencies: iid}, ridge]"
+    )
     pq.write_table(table.slice(1400), folder / "recent.parquet")
     pq.write_table(table.slice(0, 300), folder / "labelled.parquet")
     assert (run(script, folder).returncode, places[1].exists()) == (0, False)

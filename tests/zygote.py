@@ -44,6 +44,15 @@ def stuck(*_, **__):
     libc.pthread_mutex_lock(mutex)
     libc.pthread_mutex_lock(mutex)  # for ever, and no signal cuts it short
 """
+CLIENT = f"""#!{sys.executable} -IS
+import json, os, socket, struct, sys
+told, tell = os.pipe()
+asked = dict(words=sys.argv[1:], code=None, closed=-1, cwd=os.getcwd(), env=dict(os.environ))
+socket.send_fds(socket.socket(fileno=NUMBER), [json.dumps(asked).encode()], [0, 1, 2, tell])
+os.close(tell)
+os.read(told, 4)
+os._exit(struct.unpack("id", os.read(told, 16))[0])
+"""
 _PID, _END = struct.Struct("i"), struct.Struct("id")
 spent: list[float] = []
 """Seconds of the processor that each of these processes took: this one has not waited for them."""
@@ -101,6 +110,15 @@ def apart(
             process.kill()
             raise
     return subprocess.CompletedProcess(words, process.returncode, stdout, stderr)
+
+
+def for_scripts(folder: Path) -> int:
+    """Write a `kafeat` that asks for such a process, by the open stream whose number this returns."""
+    number = _zygote().fileno()
+    command = folder / "kafeat"
+    command.write_text(CLIENT.replace("NUMBER", str(number)), encoding="utf-8")
+    command.chmod(0o755)
+    return number
 
 
 @cache

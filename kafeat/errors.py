@@ -80,7 +80,7 @@ class InvalidValueError(DataError):
 
     @property
     def of_text(self) -> bool:
-        """True for text that is no number or time."""
+        """True for text that is neither a number nor a time."""
         return not self.missing and self.problem.startswith(("expected a number, got", "expected a time"))
 
     def moved(self, rows: int) -> InvalidValueError:

@@ -188,7 +188,7 @@ class FeatureMap(SavedMap):
         kafeat.errors.DataError
             A column is missing, or a value is not finite or not accepted by a step.
         kafeat.errors.UsageError
-            `X` is no array or table, `out` has a wrong shape or type, or the map knows no `unit_scale`.
+            `X` is not an array or table, `out` has a wrong shape or type, or the map knows no `unit_scale`.
 
         Examples
         --------

@@ -50,7 +50,7 @@ class Text(Step):
 
     The n-grams are the words of a text, and 3 to 5 characters of each with a space at its ends, in folded case. A hash
     maps each to one of 2¹⁴ buckets b and a sign. c_b counts it in the text, and n_b counts the rows with it among the n
-    training rows. So new words are no special case, and words with typing errors are near the right ones. `svd` gives
+    training rows. So new words need no special care, and words with typing errors are near the right ones. `svd` gives
     the coordinates of u in the D directions that hold most of the training rows. `sparse` needs no sample: each bucket
     is added to four outputs with random signs, and the error falls with 1/√D. A missing or empty text has zeros.
 

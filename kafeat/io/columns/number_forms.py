@@ -39,7 +39,7 @@ _CURRENCIES = re.compile(
 _POWERS = re.compile("[kKMB]|[bBmM]n|Mio|Mrd|Tsd|T")
 _BOUNDS = "<>≤≥"
 _FLAG = re.compile(f"[{_BOUNDS}~≈↑↓*]|H{{1,2}}|L{{1,2}}")
-"""Signs next to numbers that are no units: those of bounds, and of values outside their usual range."""
+"""Signs next to numbers that are not units: those of bounds, and of values outside their usual range."""
 _LONGEST_UNIT, _NEARLY_ALL = 20, 0.9
 _MOST_WORDS = 6
 """The most words of a column that a message lists."""
@@ -171,7 +171,7 @@ def _options(units: Sequence[str]) -> str:
 
 
 def _as_flags(units: Sequence[str]) -> str:
-    """Return the options that read numbers with all these units, if they are no units."""
+    """Return the options that read numbers with these signs, if none of them is a unit."""
     return f"; {_options(units)} reads them as numbers" if all(map(_FLAG.fullmatch, units)) else ""
 
 
@@ -296,7 +296,7 @@ def _number_word(text: str, dialect: Dialect) -> _Word | None:
 def _of_word(
     text: str, texts: Sequence[str], dialect: Dialect, column: tuple[Table, str] | None, null: str
 ) -> str:
-    """Return the remedy for text that is no number with a unit. `null` is the one that reads it as missing."""
+    """Return the remedy for text that is not a number with a unit. `null` is the one that reads it as missing."""
     if re.search(rf"[0-9][-{MINUS}]$", text):
         return "; write the minus before the number"
     odd_rows = column[0].odd_rows if column else ""

@@ -116,7 +116,7 @@ class WiderChunk(Chunk):
 
 
 class WiderReader(ReaderView):
-    """The rows of a reader in memory with `more` columns (n,), which are no part of its width or its digest."""
+    """The rows of a reader in memory with `more` columns (n,), which do not count in its width or its digest."""
 
     def __init__(self, source: Reader, more: Mapping[str, Array]) -> None:
         super().__init__(source)

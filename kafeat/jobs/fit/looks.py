@@ -38,7 +38,7 @@ _LEAST_ROWS = 20
 # Ids that repeat have between these shares of the rows as distinct values.
 _IDS = 0.1, 0.9
 _PAIR = re.compile(r" *[0-9.,]+ ?[/:x×] ?[0-9.,]+ *")
-"""Two measured numbers, such as 120/80, which are no id."""
+"""Two measured numbers, such as 120/80. They look like an id, but are not."""
 
 IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
 Encoding = Literal["target", "fine target", "both", "one_hot"]

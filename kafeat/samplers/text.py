@@ -54,10 +54,9 @@ class Text(Step):
     the coordinates of u in the D directions that hold most of the training rows. `sparse` needs no sample: each bucket
     is added to four outputs with random signs, and the error falls with 1/√D. A missing or empty text has zeros.
 
-    `label` gives the predictions of two ridge models first, one on u and one on rows that keep their lengths, for each
-    number or class of the label. The rest are outputs of `svd`. Ten folds of the rows have their own models, which
-    learn from the other folds. The fold of a row follows from a hash of its texts, so that a new row has one as well.
-    With fewer than 50 different texts, those that repeat are in all folds, and get the mean of all models.
+    `label` gives the cross-fitted predictions of two ridge models first, one on u and one on rows that keep their
+    lengths, for each number or class of the label. The rest are outputs of `svd`. A hash of its texts gives the fold
+    of a row. With fewer than 50 different texts, those that repeat are in all folds, and get the mean of all models.
 
     Outputs: the columns that are not named, then D for each named one. It reads texts, so it comes first in a chain, or
     in a map of a union.

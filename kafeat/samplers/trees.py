@@ -32,13 +32,12 @@ class Trees(TreeRecipe):
 
     Each of `n_folds` ensembles learns the label from the rows of the other folds. A training row goes through that of
     its own fold, so that a linear model after the columns sees no label twice. A new row gets the mean of all
-    ensembles. Both follow from a hash of the row's numbers. The trees of each class, or number, are divided into groups
-    in the order in which they were grown. Column j is the sum of a group, with the mean m_j and the standard deviation
-    s_j on the fit sample.
+    ensembles. A hash of the row's numbers gives its fold, and shows whether it is a training row. The trees of each
+    class, or number, are divided into groups in the order in which they were grown. Column j is the sum of a group,
+    with the mean m_j and the standard deviation s_j on the fit sample.
 
-    With fewer than 50 different rows, or fewer than two per value if there are only categories, other folds know too
-    little of a row. Then equal rows, if there are 5 or more of each on average, are in folds by their number, and get
-    the mean of all ensembles, like new rows. With a `group`, this never happens.
+    With fewer than 50 different rows, or fewer than two per value if there are only categories, rows that repeat 5
+    times or more on average are in folds by their number, and get the mean of all ensembles, like new rows.
 
     Source: Friedman 2001, algorithms 3 to 6 (boosting), by LightGBM; Wolpert 1992 and Chernozhukov et al. 2018
     (cross-fitting); Lucchese et al. 2015 (the transform); folds by content: this project.

@@ -41,10 +41,8 @@ def _check_timezone(zone: str) -> str:
 class DateParts(ColumnCoder):
     """part(t) in place of a time t, or cos 2πs and sin 2πs with s = (part(t) − first)/period.
 
-    The columns may hold timestamps, dates, or text such as 2024-02-29, 2024-02-29T12:30:00+02:00 (ISO 8601) and
-    29.02.2024 12:30. Naming them here makes them features. A plain number is a number of seconds since 1970. A time
-    without a zone stays as it is. With `timezone: keep`, text has the hours that are written, whatever offset follows
-    them, and timestamps with a zone have the hours of that zone.
+    Naming the columns here makes them features. With `timezone: keep`, text has the hours that are written, whatever
+    offset follows them, and timestamps with a zone have the hours of that zone.
 
     `month` (1 to 12), `day` (1 to 31), `day_of_year` (1 to 366), `weekday` (0 is Monday), `hour`, `minute` and `second`
     recur: `cyclic` puts each on a circle, where December is next to January. `year` and `days`, the days since

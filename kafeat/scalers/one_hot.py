@@ -20,10 +20,8 @@ from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 class OneHot(ColumnCoder):
     """e_{x_j} in place of x_j = a category: one output per category of each named column, 1 where x_j is it.
 
-    The columns may hold text, categories (dictionaries), numbers, booleans or dates, and need not be numeric: naming
-    them here makes them features. Their categories are all those in the rows that were read when fitting, at most
-    10,000 per column. A value is the same category in every format: 7, 7.0 and "7" are one category, and so are true,
-    "True" and 1 to a map of booleans.
+    The columns may hold text, categories (dictionaries), numbers, booleans or dates: naming them here makes them
+    features. Their categories are all those in the rows that were read when fitting, at most 10,000 per column.
 
     Outputs: the columns that are not named, then the categories of each named one, by size if all are numbers, else as
     text by code point. With `min_frequency`, categories that fewer rows of the fit sample have share one output, the

@@ -33,13 +33,12 @@ class Target(ColumnCoder, Grouped):
     follows from the variances, σ²_within/σ²_between, and if values do not differ by more than chance, all get ȳ. The
     sums are over all training rows, not only over a sample, so the data are read once more.
 
-    The fold of a row follows from a hash of its content, the columns that the step sees, or from its `group`. So a new
-    row also has a fold, equal rows share one, and a later model sees no label twice.
+    A hash of the columns that the step sees, or the `group`, gives the fold of a row. So a new row also has a fold, and
+    equal rows share one.
 
     If rows repeat, other folds know too little of a value: n and ȳ_v are then those of all rows. This applies to a
     value whose rows have fewer than 50 different contents, each two times or more on average, and to the more frequent
-    ones of such values, if they have 5 rows or more on average. With a `group`, it never happens. With 50 different
-    rows or more, rows count less the more the labels of equal ones agree, and copies do not count at all.
+    ones of such values, if they have 5 rows or more on average. With a `group`, it never happens.
 
     Outputs: the columns that are not named, then the means of each named one: one for numbers and two classes (the
     share of the second), one for each class of more, one for each of several labels. Only steps that keep the names of

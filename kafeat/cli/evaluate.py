@@ -113,8 +113,8 @@ def _list(context: click.Context, _option: click.Parameter, asked: bool) -> None
 experiment = options.option(
     "--experiment", rare=True, type=ExperimentName(), is_eager=True, callback=_use_options, metavar="NAME|FILE.yaml",
     allow_from_autoenv=False,
-    help="Evaluate the maps of an experiment that kafeat has, or of a file of the same form. Other options take "
-    "precedence over those of the experiment.",
+    help="Evaluate the maps of an experiment that kafeat has, or of a file of the same form. Other options override "
+    "its own.",
 )  # fmt: skip
 list_experiments = options.option(
     "--list-experiments", rare=True, is_flag=True, is_eager=True, expose_value=False, callback=_list,
@@ -143,7 +143,7 @@ Examples:
 @click.argument("data", type=options.DATA)
 @options.option(
     "--all-rows", rare=True, is_flag=True, allow_from_autoenv=False,
-    help="Only score the predictions of models that end in a predictor, on all rows of DATA, which they have not seen.",
+    help="Only score the predictions of finished models, on all rows of DATA, which they have not seen.",
 )  # fmt: skip
 @options.option(
     "--details", is_flag=True, allow_from_autoenv=False,

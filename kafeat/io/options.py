@@ -164,31 +164,30 @@ OUTPUT_DTYPE = Option(
     "is an error.", group="Output", choices=("float16", "float32", "float64"),
 )  # fmt: skip
 CLASS_WEIGHT = Option(
-    help="Weight of the classes for the predictor: with balanced every class counts the same, with none every row "
-    "(default: that of the config).",
+    help="With balanced, every class counts the same for the predictor; with none, every row (default: by the config).",
     choices=("none", "balanced"), rare=True,
 )  # fmt: skip
 SPLIT_BY = Option(
-    help="Hold out whole groups of a column, or the latest rows by a column of times, wherever rows are held out to "
-    "choose by (default: what the config says, or at random).",
+    help="Hold out whole groups of a column, or the latest rows by a column of times (default: by the config, or at "
+    "random).",
     metavar="group:COL|time:COL",
 )  # fmt: skip
 EXCLUDE = Option(
-    help="Columns that are not features, separated by commas, by name or pattern (default: those of the config).",
+    help="Columns that are not features, separated by commas, by name or pattern (default: by the config).",
     python="Columns that are not features: names or patterns, besides those of the config.", metavar="COLS",
 )  # fmt: skip
 ONLY = Option(
-    help="The feature columns, separated by commas, by name or pattern (default: what the config says, or all).",
+    help="The feature columns, separated by commas, by name or pattern (default: by the config, or all).",
     python="The feature columns: names or patterns, in the place of those of the config.", metavar="COLS",
 )  # fmt: skip
 TASK = Option(
     help="What the label is. With auto, text is classes, and so are two whole numbers, or at most 20 that follow one "
-    "another and are each common; the command says which.",
+    "another and are each common.",
     choices=("auto", "classification", "regression"),
 )  # fmt: skip
-DROP_UNLABELLED = Option(help="Leave out rows with an empty or missing label, and say how many.", rare=True)
+DROP_UNLABELLED = Option(help="Leave out rows without a label, and report how many.", rare=True)
 WEIGHT = Option(
-    help="Column of numbers of at least 0: how often a row counts for the predictor. It is not a feature.",
+    help="Column of how often each row counts for the predictor. It is not a feature.",
     use="column", metavar="COL",
 )  # fmt: skip
 

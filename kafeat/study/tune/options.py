@@ -41,8 +41,8 @@ class TuneOptions:
     data: Data
     label: Label = option(MISSING, LABEL)
     columns: int | None = option(
-        None, "Number of output columns of the map (default: with --predictor the most of up to 1,024 within noise "
-        "of the best, else the knee of the score over columns).",
+        None, "Number of output columns of the map (default: with --predictor the most within noise of the best score, "
+        "else the knee of the score over columns).",
         python="Number of output columns of the map; None tries the best map with several, at most 1,024, and takes "
         "the most within noise of the best score with a predictor, and the knee of the curve without.",
         metavar="D", least=2, most=1 << 20,
@@ -71,13 +71,12 @@ class TuneOptions:
     )  # fmt: skip
     base: Recipe | None = option(
         None,
-        "Config to start from: keep its seed and columns, and try its steps, if it has some, as well.",
+        "Config to start from: keep its seed and columns, and also try its steps.",
         names=("--from",), use="config", metavar="BASE.yaml", rare=True,
     )  # fmt: skip
     predictor: PredictorKind | None = option(
         None,
-        "End the config in this predictor, so that `kafeat fit` makes a model for `kafeat predict` of it. A predictor "
-        "of BASE.yaml is kept.",
+        "End the config in this predictor, so that `kafeat fit` makes a model for `kafeat predict`.",
         python="Predictor to end the config in, if `base` has none. The search itself is the same.",
         choices=("ridge", "logistic"),
     )
@@ -93,7 +92,7 @@ class TuneOptions:
         rare=True,
     )
     seeds: int = option(
-        2, "Number of splits, with draws of their own, of a trial with all columns.",
+        2, "Number of splits of a trial.",
         metavar="N", most=1000, rare=True,
     )  # fmt: skip
     jobs: int | None = option(None, JOBS)
@@ -103,8 +102,7 @@ class TuneOptions:
     )  # fmt: skip
     boosting: bool = option(
         True,
-        "Score gradient boosting with its defaults on the rows of the chosen map (default). Needs the extra "
-        "kafeat[evaluate].",
+        "Also score gradient boosting with its defaults (default). Needs the extra kafeat[evaluate].",
         python="True scores gradient boosting on the rows of the chosen map.", names=("--boosting/--no-boosting",),
         rare=True,
     )  # fmt: skip

@@ -180,7 +180,7 @@ def _of_many_forms(
 ) -> NumberForm | None:
     """Return a remark about numbers with several units, none of which most have, among texts."""
     first = {word.units: word.text[:40] for word in reversed(words)}
-    if len(first) > _MOST_WORDS:
+    if len(first) > _MOST_WORDS or not all(w.known or all(map(_FLAG.fullmatch, w.units)) for w in words):
         return None
     both = " and ".join(repr(first[units]) for units, _ in shares.most_common(2))
     units = sorted({unit for units in first for unit in units})

@@ -37,21 +37,36 @@ Seconds = npt.NDArray[np.float64]
 
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _DAY = 86_400
+_ZONES = "MES?Z|[CEW]ES?T|[ECMPA][SD]T|AK[SD]T|HST|BST|IST|MSK|[JK]ST|SGT|HKT|AE[SD]T|NZ[SD]T"
+"""Names of zones. They say what the clock showed, and are only read where hours stay as written."""
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan jän gen ene", "feb fev fév", "mar mär mrz maa", "apr abr avr", "may mai maj mei mag", "jun juin giu",
+            "jul juil lug", "aug ago aoû aou", "sep set", "oct okt ott out", "nov", "dec dez dic déc des",
+        ), 1,
+    )
+    for name in names.split()
+}  # fmt: skip
+"""Beginnings of the names of months in English, German, Dutch, Scandinavian and Romance languages, which agree."""
+_MONTH = r"(?P<name>[a-zäéûçÄÉÛÇ]{3,10})\.?"
 _PARTS = {
     "Y": r"(?P<year>\d{4})", "y": r"(?P<short>\d\d)", "m": r"(?P<month>\d{1,2})", "d": r"(?P<day>\d{1,2})",
-    "b": r"(?P<name>[a-z]{3,9})\.?", "B": r"(?P<name>[a-z]{3,9})\.?", "a": r"[a-z]{1,20}\.?", "A": r"[a-z]{1,20}\.?",
+    "b": _MONTH, "B": _MONTH, "a": r"[a-zà-ÿ]{1,20}\.?", "A": r"[a-zà-ÿ]{1,20}\.?",
     "H": r"(?P<hour>\d{1,2})", "I": r"(?P<hour>\d{1,2})", "M": r"(?P<minute>\d\d)", "S": r"(?P<second>\d\d)",
     "f": r"(?P<fraction>\d{1,40})", "p": r"(?P<half>[ap])\.?m\.?", "%": "%",
-    "z": r"(?:(?P<utc>Z|UTC|GMT)|(?P<sign>[+-])(?P<zone_hours>\d\d)(?::?(?P<zone_minutes>\d\d))?)",
+    "z": r"(?:(?P<utc>Z|UTC|GMT)|(?P<sign>[+-])(?P<zone_hours>\d\d)(?::?(?P<zone_minutes>\d\d))?|(?P<zone>"
+    rf"{_ZONES}))",
 }  # fmt: skip
 """Patterns of the letters after a % of a date format. All are bounded: model files name them in any order."""
 # A time of day after a date, with all that Arrow's own parser accepts, and more.
 _TIME_OF_DAY = (
-    rf"(?:(?:T|,? ){_PARTS['H']}(?:(?P<mark>[:.]){_PARTS['M']}(?:(?P=mark){_PARTS['S']}(?:\.{_PARTS['f']})?)?)?"
-    rf"(?: ?{_PARTS['p']})?"
+    rf"(?:(?:T|,? (?:(?:klo?|um|om|at|à|às|a las|alle)\.? )?){_PARTS['H']}"
+    rf"(?:(?P<mark>[:.]){_PARTS['M']}(?:(?P=mark){_PARTS['S']}(?:\.{_PARTS['f']})?)?)?"
+    rf"(?: ?{_PARTS['p']})?(?: ?(?:uhr|hrs?|h))?"
     rf"(?: ?{_PARTS['z']})?)?"
 )
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _OFFSET = r"([T ]\d\d(?::\d\d(?::\d\d(?:\.\d+)?)?)?)(?:Z|[+-]\d\d(?::?\d\d)?)$"
 _OF_TEXT = (*(pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC")),)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC_ZONE)
@@ -153,7 +168,10 @@ def _text_to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
 
 def has_offset(text: str) -> bool:
     """Return true for a time with an offset from UTC at its end."""
-    return re.search(r":\d\d.{0,40}(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)$", text.strip(), re.ASCII) is not None
+    return (
+        re.search(rf":\d\d.{{0,40}}(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?|{_ZONES})$", text.strip(), re.ASCII)
+        is not None
+    )
 
 
 @lru_cache(maxsize=64)
@@ -191,7 +209,9 @@ def parse_time(text: str, dialect: Dialect) -> tuple[float, bool]:
     if dialect.dates in EPOCHS or (found is None and not dialect.dates):
         number = doubles([text])  # not `to_doubles`: true is 1 as a number, but no time
         return (math.nan if number is None else float(number[0]) / EPOCHS.get(dialect.dates, 1.0)), True
-    written = None if found is None else _written(found.groupdict())
+    parts = {} if found is None else found.groupdict()
+    named = parts.get("zone") is not None and dialect.timezone != KEEP
+    written = None if found is None or named else _written(parts)
     if written is None:
         return math.nan, False
     whole, fraction, offset = written
@@ -205,7 +225,7 @@ def _written(parts: Mapping[str, str | None]) -> tuple[int, float, int | None] |
     number = {name: int(part) for name, part in parts.items() if part is not None and part.isdigit()}
     month = (parts.get("name") or "").lower()
     if month:
-        number["month"] = _MONTHS.index(month[:3]) + 1 if month[:3] in _MONTHS else 0
+        number["month"] = _MONTHS.get(month[:4], _MONTHS.get(month[:3], 0))
     if "short" in number:  # the rule of strptime
         number["year"] = number["short"] + (2000 if number["short"] < 69 else 1900)
     hour = number.get("hour", 0)
@@ -214,27 +234,34 @@ def _written(parts: Mapping[str, str | None]) -> tuple[int, float, int | None] |
         hour = hour % 12 + 12 * (half == "p") if 1 <= hour <= 12 else 99
     minutes, seconds = number.get("minute", 0), number.get("second", 0)
     zone_hours, zone_minutes = number.get("zone_hours", 0), number.get("zone_minutes", 0)
+    fraction = parts.get("fraction") or "0"
+    midnight = hour == 24 and not (minutes or seconds or int(fraction))  # the end of the day
     try:
         time = datetime(
-            number["year"], number["month"], number.get("day", 1), hour, minutes, seconds, tzinfo=UTC_ZONE
-        )
+            number["year"], number["month"], number.get("day", 1), hour * (not midnight), minutes, seconds,
+            tzinfo=UTC_ZONE,
+        )  # fmt: skip
     except ValueError:
         return None
     if zone_hours > 23 or zone_minutes > 59:
         return None
-    since, fraction = time - _EPOCH, parts.get("fraction") or "0"
+    since = time - _EPOCH
     offset = (zone_hours * 60 + zone_minutes) * (-60 if parts.get("sign") == "-" else 60)
     has_offset = parts.get("sign") is not None or parts.get("utc") is not None
-    whole = since.days * _DAY + since.seconds
+    whole = (since.days + midnight) * _DAY + since.seconds
     return whole, int(fraction) / 10 ** len(fraction), offset if has_offset else None
 
 
 _FORMS = (
     ISO, "%Y/%m/%d", "%Y.%m.%d", "%Y-%m", "%d %b %Y", "%d-%b-%Y", "%d. %b %Y", "%d %b %y", "%d-%b-%y", "%b %d, %Y",
-    "%b %d %Y", "%b-%Y", "%b %Y", "%m/%Y", "%d%b%Y", "%d%b%Y:%H:%M:%S", "%d/%b/%Y:%H:%M:%S", "%b %d %H:%M:%S %Y",
+    "%b %d %Y", "%b-%Y", "%b %Y", "%m/%Y", "%d de %b de %Y", "%b de %Y", "%d%b%Y",
+    "%d%b%Y:%H:%M:%S", "%d/%b/%Y:%H:%M:%S", "%b %d %H:%M:%S %Y",
 )  # fmt: skip
 """The name of a weekday may come before each."""
-_WEEKDAY = re.compile(r"(?:mo|tu|di|we|mi|th|do|fr|sa|su|so)[a-z]{0,8}\.?(,? )", re.ASCII | re.IGNORECASE)
+_WEEKDAY = re.compile(
+    r"(?:mo|tu|di|we|mi|th|do|fr|sa|su|so|lu|ma|me|ju|je|gi|vi|ve|sá)[a-zà-ÿ]{0,9}\.?(,? )",
+    re.ASCII | re.IGNORECASE,
+)
 _JOINED = re.compile("%[YymdHMS]%[mdHMS]")
 _MONTH_OF_YEAR, _CLOCK = r"(?:19|20)\d\d(?:0[1-9]|1[0-2])", r"(?:[01]\d|2[0-3])[0-5]\d"
 _DAY_OF_YEAR = rf"{_MONTH_OF_YEAR}(?:0[1-9]|[12]\d|3[01])"
@@ -259,23 +286,28 @@ _ORDERS = {4: ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y"), 2: ("%d{0}%m{0}%y", "%m{0}%d{0}%
 _THREE_NUMBERS = re.compile(
     rf"\d{{1,2}}([./-])\d{{1,2}}\1(\d{{4}}|\d\d){_TIME_OF_DAY}", re.ASCII | re.IGNORECASE
 )
-# The beginnings of month names in European languages, which are not read.
-_MONTH = (
-    r"(?:ja|ge|en|f[eéè]|m[aäe]r|mrz|a[pvb]r|ma[ijy]|me[in]|mag|j[uú]|gi|lu|a[uo]|se|o[ckut]|no|d[eéi])"
-    r"[^\W\d]{0,8}\.?"
+_ONE = r"[0-9]{1,12}(?:[.,][0-9]{1,12}){0,3}"
+_BETWEEN = r"[/:x×*^±–—;°'′([]|\+/-|,(?= )|to|bis|-(?! ?\d{4})"
+_SEVERAL = (
+    rf"(?=.{{3,60}}$)[<>≤≥~≈±+-]? ?{_ONE}(?: ?(?:{_BETWEEN}) ?[+-]?{_ONE}){{1,5}}"
+    r"['′]?(?: ?[^\W\d]{1,12}\.?| ?%)?[])]?"
 )
+_ONE_EACH = "holds several numbers or times in a value, such as {word}: write one in each column"
+_GAP, _NAME = "[-., /]{1,3}", r"[^\W\d]{3,12}\.?"
 _UNREAD = {
-    rf"(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?([- ])\d\d": "looks like times: --date-format {form} reads {word}",
+    rf"(?:{'|'.join(_MONTHS)})[^\W\d]{{0,6}}\.?([- ])\d\d": "looks like times: --date-format {form} reads {word}",
+    r"1 ?: ?\d{1,6}": _ONE_EACH,
     r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?(?:[ap]\.?m\.?|uhr|h))?|\d{1,3} ?h(?: ?\d\d?(?: ?m(?:in)?)?)?": "looks "
     "like hours and minutes, such as {word}: write them as hours, such as 13.5, or after a date",
     r"(?:19|20)\d\d[-/ ]{0,3}(?:k?w|q)\d\d?(?:-\d)?|(?:k?w|q)\d\d?[-/ ]{0,3}(?:19|20)\d\d": "looks like weeks or "
     "quarters, such as {word}: write the first day of each, such as 2024-04-01",
-    rf"\d{{1,2}}[-. /]+{_MONTH}[-., /]+(?:19|20)?\d\d|{_MONTH}[-. /]+(?:\d{{1,2}},? )?(?:19|20)\d\d": "looks like "
-    "times, got {word}: write the months as numbers or in English",
-    r"(?=.{0,30}\b(?:19|20)\d\d\b)(?=.{0,30}\b\d\d?:\d\d).{12,50}": "looks like times, got {word}: write them as "
+    _SEVERAL: _ONE_EACH,
+    rf"\d{{1,2}}{_GAP}{_NAME}{_GAP}(?:19|20)\d\d|{_NAME}{_GAP}\d{{1,2}},? (?:19|20)\d\d": "looks like times, got "
+    "{word}: write the months as numbers or in English",
+    r"(?=.{0,30}\b(?:19|20)\d\d\b)(?=.{0,30}\b\d\d?[:.]\d\d).{12,50}": "looks like times, got {word}: write them as "
     "2024-02-29 12:30, or with an offset such as +01:00 in the place of the name of a zone",
 }
-"""Patterns of times that are not read, and the remark about a column of them."""
+"""Patterns of times and numbers that are not read, and the remark about a column of them."""
 _SOME, LEAST_TIMES = 100, 0.9
 MOSTLY = 0.5
 """Numbers are times if more than this share of a column has the form of times."""
@@ -395,6 +427,11 @@ def spell_time_problem(value: object, dialect: Dialect) -> str:
     form = (
         "such as 2024-02-29 or 2024-02-29T12:30:00Z" if dialect.dates in ("", ISO) else f"as {dialect.dates}"
     )
+    if dialect.timezone != KEEP and re.search(rf"[0-9] ?(?:{_ZONES})$", value.strip()):
+        return (
+            f"expected a time {form}, got {value[:60]!r}; write an offset such as +01:00 in the place of the name of "
+            "the zone, or fit with `timezone: keep`"
+        )
     guess = guess_dates([value], Asked(nulls=dialect.nulls))
     forms = guess.problem.partition("--date-format ")[2] or quote(guess.form)
     if guess.share:

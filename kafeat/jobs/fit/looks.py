@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -14,7 +13,7 @@ from kafeat.config import Config
 from kafeat.contract.name_patterns import expand
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.fields import Field
+from kafeat.io.columns.fields import Field, excluding
 from kafeat.io.columns.selection import refuse_unclear, times_of
 from kafeat.io.columns.times import LEAST_TIMES, Guess, are_times, guess_dates, parse_time
 from kafeat.io.columns.values import numbers_or_text
@@ -37,8 +36,6 @@ _MOST_DIFFERENT, _NEARLY_ALL = 0.5, 0.98
 _LEAST_ROWS = 20
 # Ids that repeat have between these shares of the rows as distinct values.
 _IDS = 0.1, 0.9
-_PAIR = re.compile(r" *[0-9.,]+ ?[/:x×] ?[0-9.,]+ *")
-"""Two measured numbers, such as 120/80. They look like an id, but are not."""
 
 IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
 Encoding = Literal["target", "fine target", "both", "one_hot"]
@@ -48,6 +45,12 @@ With finer folds, a mean covers more rows, so it is closer to the mean with the 
 """
 _FINE_FOLDS = 20
 Reading = Literal["numbers", "categories", "many", "texts", "times"]
+_AS: Mapping[Reading, str] = {
+    "numbers": "numbers",
+    "categories": "categories",
+    "many": "categories",
+    "texts": "words",
+}
 
 
 def one_hot(columns: Sequence[str]) -> Recipe:
@@ -151,8 +154,12 @@ class Groups:
 
     @property
     def doubts(self) -> Mapping[str, str]:
-        """The notes about columns that look like times but are read as something else."""
-        return {look.name: look.reason for look in self.looks if look.reading is not None and look.reason}
+        """The notes about columns that look like times or several numbers, but are read as something else."""
+        return {
+            look.name: f"{look.reason}; so far, it is read as {_AS[look.reading]}{excluding([look.name])}"
+            for look in self.looks
+            if look.reading is not None and look.reason
+        }
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -278,7 +285,6 @@ def _look(field: Field, column: Any, source: Reader, guess: Guess | None) -> Loo
     example = _example(present, reading, source, guess)
     few, many = (share * n for share in _IDS)
     named = reading not in ("times", "texts") and not (guess and guess.note)
-    named = named and 2 * sum(map(bool, map(_PAIR.fullmatch, map(str, words.tolist())))) <= len(words)
     repeats = named and n >= _LEAST_ROWS and few <= len(counts) <= many
     return Look(field.name, known, n, missing, len(words), reading, reason, repeats, example)
 

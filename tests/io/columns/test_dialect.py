@@ -342,7 +342,9 @@ FORMS = {
     "24DEC2013:18:00:00": "%d%b%Y:%H:%M:%S", "24/Dec/2013:18:00:00 +0100": "%d/%b/%Y:%H:%M:%S",
     "20131224180000": "%Y%m%d%H%M%S",
     "201312241800": "%Y%m%d%H%M", "20131224T180000Z": "%Y%m%dT%H%M%S", "2013.12.24 6 p.m.": "%Y.%m.%d",
-    "2013-12-24 06:00PM": "%Y-%m-%d", "12.24.2013 18:00:00.0": "%m.%d.%Y",
+    "2013-12-24 06:00PM": "%Y-%m-%d", "12.24.2013 18:00:00.0": "%m.%d.%Y", "24. Dez. 2013 um 18:00 Uhr": "%d. %b %Y",
+    "24 de diciembre de 2013 18h": "%d de %b de %Y", "24 décembre 2013 à 18:00": "%d %b %Y",
+    "2013-12-24 kl. 18.00": "%Y-%m-%d", "24.12.2013 18:00 MEZ": "%d.%m.%Y", "12/24/2013 at 6 PM EST": "%m/%d/%Y",
 }  # fmt: skip
 
 
@@ -376,6 +378,18 @@ def test_other_forms_are_asked_for(tmp_path):
         (["2020-01", "2020-12"], "%Y-%m", [(1, 1), (12, 1)]),
         (["20200131", "20191201"], "%Y%m%d", [(1, 31), (12, 1)]),
         (["01/2020", "12/2020"], "%m/%Y", [(1, 1), (12, 1)]),
+        (["2020-12-31 24:00", "2020-02-28T24:00:00"], "%Y-%m-%d", [(1, 1), (2, 29)]),
+        *[
+            ([f"7 {name} 2020" for name in names.split()], "%d %b %Y", [(i + 1, 7) for i in range(12)])
+            for names in (
+                "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+                "ene feb mar abr may jun jul ago sep oct nov dic",
+                "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+                "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+                "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+                "januari februari maart april mei juni juli augustus september oktober november december",
+            )
+        ],
     ],
 )
 def test_months_short_years_and_digits_are_dates(
@@ -387,6 +401,16 @@ def test_months_short_years_and_digits_are_dates(
     assert features(fm, path) == [[1, *day] for day in days]
     with pytest.raises(DataError, match="column 't': expected .*--date-format"):
         fitted(date_parts(), written(tmp_path, "t,n\n20201301,1\n20200131,1\n", "z.csv"))
+
+
+def test_the_name_of_a_zone_is_no_offset(tmp_path: Path) -> None:
+    path = written(tmp_path, "t,n\n2020-01-31 18:00 CET,1\n")
+    fitted(date_parts(), path, said := [])
+    assert "hours as written" in said[0]
+    with pytest.raises(
+        DataError, match=r"got '2020-01-31 18:00 CET'; write an offset such as \+01:00 in the place"
+    ):
+        fitted(date_parts(timezone="UTC"), path)
 
 
 def test_where_day_month_and_year_stay_open_the_forms_are_named(tmp_path: Path) -> None:

@@ -283,10 +283,7 @@ def _refuse_idle(labels: tuple[str, ...], learner: str, min_score: float | None)
     """Refuse options that would have no effect."""
     if min_score is not None and not labels:
         raise UsageError("--min-score: expected --label, because there is no score without one")
-    context = click.get_current_context()
-    for name in ("learner", "task", "tau", "penalty", "scoring", "interval"):
-        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
-            continue
+    for name in options.given(("learner", "task", "tau", "penalty", "scoring", "interval")):
         if not labels:
             raise UsageError(f"--{name}: expected --label, because nothing is learned without one")
         if name == "tau" and learner != "dual_l1":
@@ -302,11 +299,10 @@ _TAKEN = (
 
 def _refuse_others() -> None:
     """Refuse options that have no effect together with --all-rows."""
-    context = click.get_current_context()
-    for option in context.command.params:
-        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if given and isinstance(option, click.Option) and long_name(option) not in _TAKEN:
-            raise UsageError(
-                f"--all-rows: expected no {long_name(option)} with it, got one: only the predictions of finished "
-                "models are scored"
-            )
+    every = click.get_current_context().command.params
+    named = {one.name or "": long_name(one) for one in every if isinstance(one, click.Option)}
+    other = next((name for name in map(named.get, options.given(named)) if name not in _TAKEN), None)
+    if other is not None:
+        raise UsageError(
+            f"--all-rows: expected no {other} with it, got one: only the predictions of finished models are scored"
+        )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from kafeat.cli import log
@@ -192,6 +193,12 @@ verbose = _message(
     rare=True,
     help="Write a summary, the versions and the machine to stderr.",
 )
+
+
+def given(names: Iterable[str]) -> list[str]:
+    """Return those of these options that stand on the command line. An environment variable is only a default."""
+    source_of = click.get_current_context().get_parameter_source
+    return [name for name in names if source_of(name) is ParameterSource.COMMANDLINE]
 
 
 def messages(command: F) -> F:

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
@@ -64,11 +63,7 @@ def transform(
         gc.freeze()
         gc.enable()
     request = DatasetRequest.of(TransformOptions(source, target, **values))
-    get_source = click.get_current_context().get_parameter_source
-    # an environment variable is a default for calls with one file or many
-    idle = [name for name in FOR_PARTS if get_source(name) is ParameterSource.COMMANDLINE]
-    options = [name.replace("_", "-") for name in idle]
-    _run(request, options, needs_predictor)
+    _run(request, [name.replace("_", "-") for name in options.given(FOR_PARTS)], needs_predictor)
 
 
 run_transform: Any = transform.callback

@@ -10,13 +10,17 @@ from typing import NamedTuple
 import numpy as np
 
 from kafeat.contract import InputRows
-from kafeat.errors import DataError, UsageError
-from kafeat.jobs.fit import Inputs, MapOnData, plain_names, timed
+from kafeat.errors import DataError, UsageError, quoted
+from kafeat.jobs.fit import Inputs, Listener, MapOnData, RereadableData, plain_names, timed
+from kafeat.pictures import ModelFigures
+from kafeat.study.candidates import ComparedMap, Fit
+from kafeat.study.importance import Losses, named, rows_to_shuffle, score_losses
 from kafeat.study.learners import Learner, Ridge, Split, Tested, Trained, Truth, equivalent_learner, train
-from kafeat.study.records import Entries, Scored
+from kafeat.study.models import ScoredModel, score_model, test_rows_seen, with_predictor
+from kafeat.study.records import Entries, Record, Scored
 from kafeat.study.request import LEARNERS, EvaluationRequest
 from kafeat.study.scores import Scoring
-from kafeat.types import Array, Mask
+from kafeat.types import Array, Floats, Mask
 
 
 def learner_of(name: str, tau: float = 0.1, jobs: int = 1, n_labels: int = 1) -> Learner:
@@ -94,20 +98,93 @@ class Compared(NamedTuple):
 _MOST_TRAINING = 100_000
 
 
+def check_labels(chosen: Split, truth: Truth, label: str) -> None:
+    """Refuse a split without rows to train or test on, and test rows that are all of unknown classes."""
+    test, train = chosen.test, chosen.train
+    if train.sum() < 2 or not test.any():
+        raise DataError(
+            f"label: expected rows to train and rows to test on, got {train.sum()} and {test.sum()}"
+        )
+    numbers = None if truth.task.classes is None else truth.task.numbers(truth.labels)
+    if numbers is not None and not np.isin(numbers[test], numbers[train]).any():
+        raise DataError(
+            f"label {quoted(label)}: expected classes of the test rows among the training rows, got none of them: each "
+            "class needs several rows"
+        )
+
+
 class Machines:
     """The same learner on everything that is compared. It learns from each only once.
 
     Without a penalty, it searches for the best one on each.
     """
 
-    def __init__(self, learner: Learner, split: Split, truth: Truth, request: EvaluationRequest) -> None:
-        self._learner, self._split, self.truth, self._request = learner, split, truth, request
+    def __init__(
+        self, learner: Learner, data: RereadableData, split: Split, truth: Truth, request: EvaluationRequest
+    ) -> None:
+        self._learner, self._data, self._split, self._request = learner, data, split, request
+        self.truth = truth
         self.scoring = Scoring.of(truth.task, request, learner.probabilities)
         self._exact_rows, self._penalty = request.exact_rows, request.penalty
         # Several maps often have the same raw columns, and the same exact kernel.
         self._raw: dict[tuple[object, ...], tuple[Learned, Learned | str]] = {}
         self._raw_validated: dict[tuple[object, ...], float] = {}
         self._exact: dict[bytes, Learned] = {}
+
+    def record(
+        self, candidate: ComparedMap, fit: Fit, subject: MapOnData, drawn: bool, listener: Listener
+    ) -> tuple[Record, ModelFigures | None]:
+        """Train and test the learner, and the predictor of the map. Measure the worth of columns only if it is `drawn`.
+
+        Return the entries of a record about this, and the data of the predictor's figures.
+        """
+        check_labels(self._split, self.truth, self._request.labels[0])
+        compared = self.compare(subject)
+        # A model was fitted before, at no cost here.
+        scored, task = self.scored(subject, compared, fit.seconds or 0.0), self.about(compared)
+        model = self._model(candidate, fit, subject, listener)
+        if model is not None:
+            scored = replace(scored, tested={**scored.tested, "model": model.entries})
+        losses = self._losses(compared, subject, model) if drawn else None
+        if losses is not None:
+            task |= named(losses)
+        return Record(about=task, scored=scored, parts=self.parts(subject)), model and model.figures
+
+    def _losses(self, of: Compared, subject: MapOnData, model: ScoredModel | None) -> Losses | None:
+        """Return the worth of columns to the predictor of the map, or else to the learner on its features."""
+        places = {} if subject.by_numbers else subject.map.columns.named_places
+        most = rows_to_shuffle(len(places), subject.map.n_components) if places else 0
+        if not most:
+            return None
+        rows, X = subject.select_rows(self._split.some(self._split.test, most))
+        labels, learned = self.truth.labels[rows], of.features.trained.model
+
+        def predict(X: InputRows) -> Floats:
+            return model.predict(X) if model else learned(subject.transform(X).astype(np.float64))
+
+        def score(predicted: Floats) -> float:
+            tested = Tested(predicted, labels)
+            return model.score(tested) if model else self.scoring.score(tested)
+
+        return score_losses(places, [(X, predict)], score, subject.map.config.seed)
+
+    def _model(
+        self, candidate: ComparedMap, fit: Fit, subject: MapOnData, listener: Listener
+    ) -> ScoredModel | None:
+        """Score the predictor at the end of a model. That of a recipe is fitted on the rows that are not held out."""
+        test, request = self._split.test, self._request
+        fm = with_predictor(fit, self._data)
+        scored = score_model(fm, subject, self.truth, test, request, self.scoring.first)
+        if scored is not None:
+            seen = 0 if candidate.fitted is None else test_rows_seen(fm, self._data, test)
+            return scored._replace(entries={**scored.entries, "test_rows_seen": seen})
+        if fm.predictor is not None:
+            own = ", ".join(fm.predictor.labels.names) or "other labels"
+            listener.warn(
+                f"{candidate.name}: predicts {own}, not {', '.join(request.labels)}: its predictions are not "
+                "scored, only its features"
+            )
+        return None
 
     def compare(self, subject: MapOnData) -> Compared:
         """Learn from the raw columns, from the features, and with the exact kernel of at most `exact_rows` rows."""

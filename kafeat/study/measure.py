@@ -12,16 +12,14 @@ from kafeat.errors import DataError, quoted
 from kafeat.jobs.fit import SILENT, LabelSummary, Listener, MapOnData, RereadableData, check_split
 from kafeat.maths import TaskKind, task_of
 from kafeat.model import FeatureMap
-from kafeat.pictures import MapFigures, ModelFigures, map_figures, same_map
+from kafeat.pictures import MapFigures, map_figures, same_map
 from kafeat.runtime.environment import count_jobs
 from kafeat.study.candidates import ComparedMap, Fit
-from kafeat.study.importance import Losses, named, rows_to_shuffle, score_losses
-from kafeat.study.learners import Learner, Split, Tested, Truth, split
-from kafeat.study.machines import Compared, Machines, learner_of
-from kafeat.study.models import ScoredModel, score_model, test_rows_seen, with_predictor
+from kafeat.study.learners import Learner, Split, Truth, split
+from kafeat.study.machines import Machines, learner_of
 from kafeat.study.records import Entries, Record
 from kafeat.study.request import EvaluationRequest, Say
-from kafeat.types import Floats, Mask
+from kafeat.types import Mask
 
 # The part of the training rows on which one of several maps is chosen, and the fewest training rows for this.
 _VALIDATION_PART, _LEAST_TO_CHOOSE = 4, 40
@@ -87,21 +85,6 @@ def _validation_rows(chosen: Split, candidates: Sequence[ComparedMap]) -> Mask |
     return chosen.validation_rows(_VALIDATION_PART)
 
 
-def check_labels(chosen: Split, truth: Truth, label: str) -> None:
-    """Refuse a split without rows to train or test on, and test rows that are all of unknown classes."""
-    test, train = chosen.test, chosen.train
-    if train.sum() < 2 or not test.any():
-        raise DataError(
-            f"label: expected rows to train and rows to test on, got {train.sum()} and {test.sum()}"
-        )
-    numbers = None if truth.task.classes is None else truth.task.numbers(truth.labels)
-    if numbers is not None and not np.isin(numbers[test], numbers[train]).any():
-        raise DataError(
-            f"label {quoted(label)}: expected classes of the test rows among the training rows, got none of them: each "
-            "class needs several rows"
-        )
-
-
 def _check_test_rows(name: str, test: Mask) -> None:
     """Refuse a column of train and test with very few rows of either."""
     if test.sum() < 2 or (~test).sum() < 2:
@@ -131,7 +114,9 @@ class Evaluator:
     ) -> None:
         self._data, self._request, self._rows, self._exhibits = data, request, rows, exhibits
         self._learner = learner
-        self._machines = Machines(learner, rows, rows.truth, request) if learner and rows.truth else None
+        self._machines = (
+            Machines(learner, data, rows, rows.truth, request) if learner and rows.truth else None
+        )
 
     def record(self, candidate: ComparedMap, tell: Say, listener: Listener) -> Record:
         """Evaluate one map. `tell` is called with each step, and `listener` follows the fit of a recipe."""
@@ -154,56 +139,11 @@ class Evaluator:
         drawn = exhibits is not None and not any(same_map(one.about, about) for one in exhibits)
         if self._machines is not None:
             tell("learning")
-            learned, figures = self._learned(self._machines, candidate, fit, subject, drawn, listener)
+            learned, figures = self._machines.record(candidate, fit, subject, drawn, listener)
         if exhibits is not None and drawn:
             exhibits.append(map_figures(about, K, Z, figures))
         kernel = {"fit_seconds": fit.seconds, **measured}
         return replace(learned, about={**about, **learned.about}, kernel=kernel)
-
-    def _learned(
-        self,
-        machines: Machines,
-        candidate: ComparedMap,
-        fit: Fit,
-        subject: MapOnData,
-        drawn: bool,
-        listener: Listener,
-    ) -> tuple[Record, ModelFigures | None]:
-        """Train and test the learner, and the predictor of the map. Measure the worth of columns only if it is `drawn`.
-
-        Return the entries of a record about this, and the data of the predictor's figures.
-        """
-        check_labels(self._rows, machines.truth, self._request.labels[0])
-        compared = machines.compare(subject)
-        # A model was fitted before, at no cost here.
-        scored, task = machines.scored(subject, compared, fit.seconds or 0.0), machines.about(compared)
-        model = self._model(machines, candidate, fit, subject, listener)
-        if model is not None:
-            scored = replace(scored, tested={**scored.tested, "model": model.entries})
-        losses = self._losses(machines, compared, subject, model) if drawn else None
-        if losses is not None:
-            task |= named(losses)
-        return Record(about=task, scored=scored, parts=machines.parts(subject)), model and model.figures
-
-    def _losses(
-        self, machines: Machines, of: Compared, subject: MapOnData, model: ScoredModel | None
-    ) -> Losses | None:
-        """Return the worth of columns to the predictor of the map, or else to the learner on its features."""
-        places = {} if subject.by_numbers else subject.map.columns.named_places
-        most = rows_to_shuffle(len(places), subject.map.n_components) if places else 0
-        if not most:
-            return None
-        rows, X = subject.select_rows(self._rows.some(self._rows.test, most))
-        labels, learned = machines.truth.labels[rows], of.features.trained.model
-
-        def predict(X: InputRows) -> Floats:
-            return model.predict(X) if model else learned(subject.transform(X).astype(np.float64))
-
-        def score(predicted: Floats) -> float:
-            tested = Tested(predicted, labels)
-            return model.score(tested) if model else machines.scoring.score(tested)
-
-        return score_losses(places, [(X, predict)], score, subject.map.config.seed)
 
     def _of_rows(self, candidate: ComparedMap, fm: FeatureMap, compared: Mask, X: InputRows) -> Entries:
         """Return the entries of a record about the rows that are compared."""
@@ -214,29 +154,6 @@ class Evaluator:
             "rows_seen_in_fit": candidate.rows_seen(fm, self._data, compared),
             "data_rows": n, "missing_share": float(np.isnan(numbers).sum() / (len(X) * X.shape[1])),
         }  # fmt: skip
-
-    def _model(
-        self,
-        machines: Machines,
-        candidate: ComparedMap,
-        fit: Fit,
-        subject: MapOnData,
-        listener: Listener,
-    ) -> ScoredModel | None:
-        """Score the predictor at the end of a model. That of a recipe is fitted on the rows that are not held out."""
-        rows, request = self._rows, self._request
-        fm = with_predictor(fit, self._data)
-        scored = score_model(fm, subject, machines.truth, rows.test, request, machines.scoring.first)
-        if scored is not None:
-            seen = 0 if candidate.fitted is None else test_rows_seen(fm, self._data, rows.test)
-            return scored._replace(entries={**scored.entries, "test_rows_seen": seen})
-        if fm.predictor is not None:
-            own = ", ".join(fm.predictor.labels.names) or "other labels"
-            listener.warn(
-                f"{candidate.name}: predicts {own}, not {', '.join(request.labels)}: its predictions are not "
-                "scored, only its features"
-            )
-        return None
 
 
 def _of_map(candidate: ComparedMap, fit: Fit, subject: MapOnData) -> Entries:

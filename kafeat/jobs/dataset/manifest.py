@@ -34,6 +34,10 @@ class File(_Entry):
     sha256: str | None
     stamp: str
 
+    def is_at(self, place: Location, stamp: str) -> bool:
+        """Return true if the file of this stamp at a place is the same: by its stamp or, if need be, by its hash."""
+        return stamp == self.stamp or (self.sha256 is not None and place.digest() == self.sha256)
+
 
 class Drift(_Entry):
     """The column with the largest share of values outside the range of the training rows."""
@@ -176,9 +180,7 @@ def _remove(folder: Location, name: str, file: File) -> bool:
     """
     place = folder.join(name)
     entry = place.entry() if folder.holds(name) else None
-    if entry is None or entry.bytes != file.bytes:
-        return False
-    if entry.stamp != file.stamp and (file.sha256 is None or place.digest() != file.sha256):
+    if entry is None or entry.bytes != file.bytes or not file.is_at(place, entry.stamp):
         return False
     place.remove()
     return True

@@ -158,13 +158,8 @@ def _outcome(task: PartTask) -> Outcome:
 def _if_unchanged(task: PartTask, previous: PartRecord) -> PartRecord | None:
     """Return the record with the current stamps if the hashes of input and output are the same, otherwise None."""
     part, entry = task.part, task.target.entry()
-    if entry is None:
-        return None
-    if part.stamp != previous.input.stamp and (
-        previous.input.sha256 is None or part.location.digest() != previous.input.sha256
-    ):
-        return None
-    if entry.stamp != previous.output.stamp and task.target.digest() != previous.output.sha256:
+    same = entry is not None and previous.input.is_at(part.location, part.stamp)
+    if entry is None or not same or not previous.output.is_at(task.target, entry.stamp):
         return None
     return previous.model_copy(
         update={

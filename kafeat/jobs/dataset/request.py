@@ -53,27 +53,26 @@ class DatasetRequest:
             )
         keep = [asked.keep] if isinstance(asked.keep, str) else list(asked.keep)
         most = asked.max_bad_rows
-        return cls(
-            asked.model if isinstance(asked.model, FeatureMap) else place_of("model", asked.model),
-            place_of("src", asked.src, "; FeatureMap.transform takes tables and arrays"),
-            place_of("dst", asked.dst),
-            taken(InputOptions, asked),
-            taken(
+        return taken(
+            cls,
+            asked,
+            model=asked.model if isinstance(asked.model, FeatureMap) else place_of("model", asked.model),
+            source=place_of("src", asked.src, "; FeatureMap.transform takes tables and arrays"),
+            target=place_of("dst", asked.dst),
+            reading=taken(InputOptions, asked),
+            writing=taken(
                 OutputOptions, asked, keep=None if asked.keep == "all" else keep, interval=levels_of(asked.interval),
                 overwrite=asked.overwrite is not False,
             ),
-            taken(
+            rules=taken(
                 RowOptions, asked, rejects=_place_of("rejects", asked.rejects),
                 drift=asked.stats is not None or asked.metrics is not None,
                 max_bad_rows=None if most is None else BadRowsLimit.parse(most),
             ),
-            Engine(asked.engine, asked.scheduler, asked.jobs),
-            asked.rows_per_file,
-            asked.resume,
-            bool(asked.overwrite),
-            _place_of("stats", asked.stats),
-            asked.max_failures,
-            _place_of("metrics", asked.metrics),
+            engine=Engine(asked.engine, asked.scheduler, asked.jobs),
+            overwrite=bool(asked.overwrite),
+            stats=_place_of("stats", asked.stats),
+            metrics=_place_of("metrics", asked.metrics),
         )  # fmt: skip
 
     def over_parts(self, idle: Iterable[str] = (), dashes: str = "") -> bool:

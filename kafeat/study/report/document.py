@@ -6,11 +6,12 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from html import escape
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.atomic import write_bytes
+from kafeat.io.storage.base import making
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.object_store import is_remote
 from kafeat.maths import Score
@@ -108,28 +109,15 @@ def _figure(picture: Picture) -> str:
 _PICTURES = (".png", ".svg")
 
 
-@contextmanager
-def report_folder(folder: str | None) -> Iterator[None]:
+def report_folder(folder: str | None) -> AbstractContextManager[object]:
     """Make the folder of a report before the work. Refuse it if it is not writable or matplotlib is missing.
 
-    A new folder that is still empty at the end is removed.
+    New folders that are still empty at the end are removed.
     """
     if folder is None:
-        yield
-        return
+        return nullcontext()
     if is_remote(folder):
         raise UsageError(f"--report: expected a folder on this machine, got {folder}; copy the pages there")
-    new = not os.path.isdir(folder)
-    _check_folder(folder)
-    try:
-        yield
-    finally:
-        if new:
-            with suppress(OSError):  # when it holds the report
-                os.rmdir(folder)
-
-
-def _check_folder(folder: str) -> None:
     if folder in ("", "-"):
         raise UsageError(f"--report: expected the name of a folder, got {folder!r}")
     try:
@@ -138,12 +126,9 @@ def _check_folder(folder: str) -> None:
         raise UsageError(
             f"--report: expected matplotlib, got: {error}; pip install 'kafeat[evaluate]'"
         ) from error
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise SystemRefusedError(f"{folder}: cannot make the folder: {error.strerror}") from error
-    if not os.access(folder, os.W_OK):
+    if os.path.isdir(folder) and not os.access(folder, os.W_OK):
         raise SystemRefusedError(f"{folder}: expected a folder to write to, got one that is read-only")
+    return making(LocalPath(folder))
 
 
 def pages_of(folder: str) -> list[str]:

@@ -181,7 +181,7 @@ def calibration_p_value(probabilities: Floats, classes: Array, of_fit: Floats, s
 
 
 def _joined(rows: Floats) -> list[int]:
-    """Return the first bin of each group of bins with enough of these rows (15,), or one group if there are too few."""
+    """Group neighbouring bins until each has enough of these rows (15,). Return the first bin of each group."""
     before, starts = np.concatenate([[0.0], rows.cumsum()]), [0]
     for i in range(1, len(rows)):
         if min(before[i] - before[starts[-1]], before[-1] - before[i]) >= _LEAST_ROWS:

@@ -20,7 +20,7 @@ from kafeat.types import Array, Floats, Scratch
 _PROFILES = {"gaussian": 0, "matern_1": 1, "rational_quadratic": 2, "matern_3": 3, "matern_5": 5}
 _TERMS = {"harmonic": 0, "cityblock": 1, "intersection": 2}
 _ACROSS = {64: 4, 32: 2}
-"""Vectors of landmarks that the loop computes at a time, by the bytes of a vector, as in the C file."""
+"""How many vectors of landmarks the loop computes at a time, for vectors of so many bytes. The C file agrees."""
 
 Profile = Literal["gaussian", "matern_1", "rational_quadratic", "matern_3", "matern_5"]
 Term = Literal["harmonic", "cityblock", "intersection"]
@@ -95,7 +95,7 @@ class Landmarks:
     dtype: np.dtype[Any]
     scale: float = 1.0
     centre: Floats | None = None
-    """A point (d,) among the rows, for kernels of the distance. None is the mean of the landmarks."""
+    """The point (d,) that kernels of the distance move to 0. None means the mean of the landmarks."""
 
     @property
     def doubles(self) -> Floats:

@@ -256,9 +256,10 @@ def score_for(
     predicts: Collection[Judged] = _OF_TRIALS,
     level: float = INTERVAL,
 ) -> Score:
-    """Return a score by its name, or the usual one of the task for None or auto, with this probability of intervals.
+    """Return the score with this name; None and auto stand for the usual score of the task.
 
-    Scores of the other task are refused, and so are scores that cannot judge the predictions of `who`.
+    `level` is the probability of intervals. Scores of the other task are refused, and so are scores that cannot judge
+    the predictions of `who`.
     """
     usual = name in (None, "auto")
     score = replace(scores_of(kind)[0] if usual else SCORES[str(name)], level=level)

@@ -55,7 +55,7 @@ class Spectrum:
 
     @cached_property
     def amplitudes(self) -> Floats:
-        """Factors (count,) with which dot products of outputs are means over the frequencies and their opposites."""
+        """The factor (count,) of each output of a mean: √2 larger if it also stands for the opposite frequency."""
         k = self.frequencies
         real = (k == 0) | (2 * k == self.length)
         return np.sqrt(np.where(real, 1.0, 2.0) / self.count)

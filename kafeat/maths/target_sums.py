@@ -77,7 +77,7 @@ class TargetSums:
         return frequent(n / (1.0 + np.maximum(n / contents - 1.0, 0.0) * correlation), found)
 
     def _correlation(self, equal: EqualRows) -> float | None:
-        """Return the correlation of labels of equal rows with one value; None without any, 0 if few differ."""
+        """Return how the labels of equal rows correlate within a value: None without equal rows, 0 if rows are few."""
         counts, variance = self.counts.sum(axis=1), equal.variance
         if variance is None or equal.few:
             return None if variance is None else 0.0

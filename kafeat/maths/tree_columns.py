@@ -96,7 +96,7 @@ class TreeColumns(Transform):
         nodes = [state[name].astype(np.int32) for name in ("features", "thresholds", "masks")]
         self._nodes = np.stack(nodes, axis=-1).reshape(n_folds, outputs * n_trees, n_nodes, 3)
         self._leaves = np.zeros((n_folds, outputs * n_trees, MOST_LEAVES), dtype)
-        leaves = state["leaves"].astype(np.float32)  # one rounding for maps of both dtypes
+        leaves = state["leaves"].astype(np.float32)  # maps of both dtypes round in the same way
         self._leaves[..., : leaves.shape[-1]] = leaves.reshape(n_folds, outputs * n_trees, -1)
         self._ends = group_ends(outputs, n_trees, self.n_features_out).astype(np.int32)
         self._means = state["means"].astype(dtype)

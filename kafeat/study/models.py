@@ -122,7 +122,7 @@ def drawn(task: PredictionTask, tested: Tested) -> ModelFigures | None:
 
 
 class _Held(NamedTuple):
-    """Rows compared with intervals: which labels lie inside (n, k), the sizes (n, k) for each level, and errors (n,).
+    """How labels compare with intervals: for each level whether they lie inside, and the sizes (n, k); errors (n,).
 
     `p_value` compares the errors with those of the held-out training rows, and `calibration` is for classes.
     """

@@ -406,7 +406,10 @@ def _differ(words: Sequence[_Word], *forms: Dialect) -> bool:
 
 
 def unclear(text: str, mark: str, commas: bool) -> str:
-    """Return the problem of a number whose mark may separate decimals or thousands. Others may have commas."""
+    """Return the problem of a number whose mark may separate decimals or thousands.
+
+    `commas` is true if other numbers have decimal commas.
+    """
     core = re.sub(rf"[^0-9{mark}]", "", text)
     plain = core.replace(mark, ".")
     other = (

@@ -204,7 +204,7 @@ def time_pattern(form: object) -> re.Pattern[str]:
 
 
 def parse_time(text: str, dialect: Dialect) -> tuple[float, bool]:
-    """Return a time as seconds, or NaN, and true if it is an instant: it has an offset that counts, or is a number."""
+    """Return a time in seconds, or NaN, and whether it is an instant: a number, or text with an offset that counts."""
     found = time_pattern(dialect.dates or ISO).fullmatch(text)
     if dialect.dates in EPOCHS or (found is None and not dialect.dates):
         number = doubles([text])  # not `to_doubles`: true is 1 as a number, but no time

@@ -162,7 +162,7 @@ class Reader(Table, ABC):
     in_memory: bool = False
     """All rows are in memory."""
     counts_rows: bool = True
-    """The chunks must have as many rows as the reader knows of."""
+    """The chunks must have as many rows together as `rows` promises."""
     sparse: bool = False
     """Rows are decoded as sparse rows."""
     first: int = 0

@@ -260,7 +260,10 @@ _STRAY_RETURN = re.compile(rb"\r(?![\r\n])")
 
 
 class WrongWidthRows:
-    """Collects rows of another width, in a text from row `first` on, and replaces them by rows of nulls."""
+    """Collects the rows with too few or too many fields, and replaces them by rows of nulls.
+
+    `first` is the number of the first row of the text.
+    """
 
     def __init__(self, problems: Broken, first: int = 0) -> None:
         self._problems, self._first = problems, first

@@ -107,7 +107,7 @@ def _values(data: object) -> pa.Array | pa.ChunkedArray:
 
 
 def _is_readable(data: Any, name: object) -> bool:
-    """Return true if a column of a data frame can be read. Arrow does not always name one that cannot."""
+    """Return true if a column of a data frame can be read. Arrow's errors do not always name the column."""
     try:
         pa.table(data[[name]])
     except (*_REFUSED, KeyError):

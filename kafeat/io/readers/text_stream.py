@@ -93,7 +93,7 @@ class HashingStream(io.RawIOBase):
 
 
 def is_utf8(head: bytes, encoding: str) -> bool:
-    """Return True if the first bytes of a text were UTF-8 with more than ASCII before they were read in `encoding`."""
+    """Return True if a text, now read in `encoding`, was UTF-8, and its first bytes were not all ASCII."""
     text = head.decode(UTF8, "ignore")
     raw = text.encode(encoding, "ignore")
     return encoding_of(raw) == UTF8 and not text.startswith(raw.decode(UTF8, "ignore"))

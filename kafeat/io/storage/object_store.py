@@ -343,7 +343,7 @@ def _answered(name: object, text: str) -> SystemRefusedError:
 
 
 _PASSING = r"SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|REQUEST_TIMEOUT|THROTTL|HTTP status (?:429|5\d\d)"
-"""Parts of store errors that may be gone later."""
+"""Words in errors of a store after which a later try may succeed."""
 
 
 def _is_denied(text: str) -> bool:

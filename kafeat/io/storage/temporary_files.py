@@ -65,7 +65,7 @@ def remove_stale_below(folder: Location) -> None:
 
 
 def _remove_stale_of(folder: str, names: list[str], stem: str) -> None:
-    """Remove the stale files among these names, of temporary files whose names begin with the pattern `stem`."""
+    """Remove stale temporary files among these names. `stem` is the pattern with which their names begin."""
     for name in names:
         if re.fullmatch(stem + r"\d+-[0-9a-f]{8}\.tmp", name):
             _remove_if_stale(os.path.join(folder, name))

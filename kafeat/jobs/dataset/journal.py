@@ -34,7 +34,7 @@ class DatasetResult:
     """The result of a run over the parts of a data set; rows, bytes and values are sums over all of them.
 
     Attributes:
-        rows, rows_read, columns, what, seconds, clipped, bad_rows, first_bad_row, scale: As of a `TransformResult`.
+        rows, rows_read, columns, what, seconds, clipped, bad_rows, first_bad_row, scale: As in a `TransformResult`.
         parts: Number of parts in the output folder, kept ones included.
         kept: Number of parts that a previous run had written.
         bytes: Size of the parts.

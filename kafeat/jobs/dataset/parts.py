@@ -37,7 +37,7 @@ def plan_parts(request: DatasetRequest) -> list[Part] | None:
 
 
 def _refuse_request(request: DatasetRequest, parts: list[Part]) -> None:
-    """Refuse a request that some parts show to be impossible for all, such as a column that none has."""
+    """Refuse a request that is impossible for all of some parts, such as a column that none of them has."""
     some = parts[:: -(-len(parts) // _MOST_LOOKED_AT)]
     refusals = list(
         takewhile(lambda refusal: refusal is not None, (_refusal(request, part) for part in some))

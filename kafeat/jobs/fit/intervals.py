@@ -57,7 +57,7 @@ class Refit:
 
     @cached_property
     def cuts(self) -> list[Cut]:
-        """The cuts that are fitted."""
+        """The cuts of training and held-out rows for which a model is fitted."""
         every = self.folds.cuts
         return every[: random_folds(self.job.summary.rows)[1]] if self.at_random else every
 

@@ -39,9 +39,9 @@ _IDS = 0.1, 0.9
 
 IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
 Encoding = Literal["target", "fine target", "both", "one_hot"]
-"""How to make numbers of categories with many values: mean labels, columns of the frequent ones, or both.
+"""How categories of many values become numbers: their mean labels, columns of the frequent values, or both.
 
-With finer folds, a mean covers more rows, so it is closer to the mean with the row itself, which is left out.
+A fine target has more folds: the mean for a row then leaves out fewer of the other rows with its value.
 """
 _FINE_FOLDS = 20
 Reading = Literal["numbers", "categories", "many", "texts", "times"]

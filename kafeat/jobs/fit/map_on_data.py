@@ -97,7 +97,7 @@ class Inputs:
             yield piece[0], Z
 
     def joined(self, rows: Mask, then: Callable[[Floats], Floats] = np.asarray) -> tuple[Array, Floats]:
-        """Return the numbers of these rows, and the result of `then` on the values of each block, joined."""
+        """Return the numbers of these rows, and what `then` makes of all blocks, joined."""
         parts = [(numbers, then(Z)) for numbers, Z in self.blocks(rows)]
         numbers, made = zip(*parts, strict=True)
         return np.concatenate(numbers), np.concatenate(made)

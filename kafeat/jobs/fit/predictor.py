@@ -41,9 +41,9 @@ from kafeat.types import Array, Floats, Mask
 
 
 class LabelledRows(NamedTuple):
-    """Rows to learn from or to score: the start of a block, a mask of these rows in it, and what is known of them.
+    """Rows to learn from or to score: those of a block, from row `start` on, that the mask `taken` marks.
 
-    The results (n, width) of a program, labels, weights and keys belong to the `n` rows of the mask.
+    The results (n, width) of a program, labels, weights and keys belong to these n rows.
     """
 
     start: int

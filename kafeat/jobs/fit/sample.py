@@ -236,7 +236,7 @@ class SampledFit:
             self.summary.add(known.labels[train], known.weights)
 
     def _require_memory(self, place: str, width: int, more: int) -> None:
-        """Refuse so many more rows of the sample if memory is short. The steps need the same amount again."""
+        """Raise an error if memory is too short for so many more rows, and for the copies that the steps make."""
         most = self.config.fit_rows
         require_memory(
             float(len(self.chosen) + 2 * more) * width,

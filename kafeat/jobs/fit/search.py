@@ -84,7 +84,7 @@ class Subset:
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Change the row number of errors to that in the whole sample."""
+        """Let errors name the row by its number in the whole sample."""
         try:
             yield
         except InvalidValueError as refused:

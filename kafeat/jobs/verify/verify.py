@@ -299,7 +299,7 @@ def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: Locati
 
 
 def _copied(label: str | None, known: dict[str, Any], made: Reader) -> list[str]:
-    """Return the passthrough columns, as far as the label or the stats name them. Only LIBSVM needs that."""
+    """Return the passthrough columns that --label or the stats name. Only LIBSVM does not name them itself."""
     if label is None:
         return list(known.get("output", {}).get("keep", []))
     if not made.sparse or len(made.fields) < 2:

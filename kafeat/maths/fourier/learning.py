@@ -41,7 +41,7 @@ _BUDGET = 6e11
 
 # Rows farther away than this many wavelengths are pulled in, because sums of squares must fit float32.
 _FARTHEST = 2.0**40
-# Differences of pairs of rows at a time. Wide rows have fewer, but as many numbers as all waves.
+# How many pairs of rows to subtract at a time. For wide rows there are fewer, of as many numbers as all waves have.
 _STRIP, _LEAST_WAVES = 2000, 4096
 
 
@@ -234,9 +234,10 @@ def waves(X: Floats, frequencies: Floats, phases: Floats | None) -> Floats:
 def gradients(
     W: Floats, V: Floats, b: Floats, x: Floats, y: Floats, phases: Floats | None
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the gradients of ½ mean ‖f(x)V + b − y‖² of a batch by W, V and b, where f are the waves.
+    """Return the gradients of ½ mean ‖f(x)V + b − y‖² over a batch, with respect to W, V and b; f are the waves.
 
-    With R, the mean residuals times Vᵀ, that by the angles is R_sin·cos − R_cos·sin, and that by W its product with x.
+    R is the mean residuals times Vᵀ. The gradient with respect to the angles is R_sin·cos − R_cos·sin; its product with
+    x is the gradient with respect to W.
     """
     m, angles = len(W), x @ W.T
     if phases is not None:

@@ -48,7 +48,7 @@ class IsotropicDistribution:
         return self._radii_at(u, v, d)
 
     def _radii_at(self, u: Floats, v: Floats, d: int) -> Floats:
-        """Return ‖ω‖ in d dimensions, from numbers u for the norm of g and v for the mixing, uniform in (0, 1)."""
+        """Return ‖ω‖ in d dimensions. Both numbers are uniform in (0, 1): u gives the norm of g, and v the mixing."""
         from scipy.special import chdtri
 
         return self._mixed(v) * np.sqrt(chdtri(d, np.clip(u, 1e-300, None)))

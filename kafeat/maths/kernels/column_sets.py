@@ -26,9 +26,10 @@ def degree_warning(kind: str, degree: int, n_columns: int) -> str | None:
 
 
 def sets_of_size(terms: Iterable[Floats], sums: Floats, product: Floats) -> Floats:
-    """Return Σ_{|S| = size} Π_{i ∈ S} t_i, the last part of the buffer `sums` (size, …), as `product` (…) is.
+    """Return Σ_{|S| = size} Π_{i ∈ S} t_i, which is the last part of `sums`.
 
-    A sum over sets of q terms with a new term t is the sum without it, plus t times the sum over q − 1 terms.
+    `sums` (size, …) and `product` (…) are buffers. With a new term t, the sum over sets of q terms grows by t times the
+    sum over sets of q − 1 terms.
     """
     sums[...] = 0.0
     for term in terms:

@@ -279,7 +279,7 @@ def table_of(leaders: Sequence[Trial]) -> Table:
 
 
 def curve_of(points: Sequence[Trial], chosen: Trial, item: int) -> Table:
-    """Return the table of the chosen map with several numbers of columns of `item` bytes."""
+    """Return a table of the chosen map's scores with several numbers of columns. A number has `item` bytes."""
     return Table(
         {
             "columns": point.outcome.columns,
@@ -293,7 +293,7 @@ def curve_of(points: Sequence[Trial], chosen: Trial, item: int) -> Table:
 
 
 def learning_curve_of(learning: Sequence[Trial]) -> Table:
-    """Return the table of the chosen map with several numbers of rows, some of which are held out."""
+    """Return a table of the chosen map's scores with several numbers of rows, some of which are held out."""
     return Table(
         {
             "rows": round(trial.size.share * trial.size.rows),

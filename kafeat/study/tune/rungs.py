@@ -185,7 +185,7 @@ class Search(Trials):
 
         The time of a trial grows with its training rows. Return None if even the smallest takes all of it.
         """
-        before = self.trials[-1].size  # which may also have become smaller
+        before = self.trials[-1].size  # it may be smaller than planned
         known = self._made(candidates[0], before) if candidates else None
         if known is None:
             return None

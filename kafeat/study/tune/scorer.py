@@ -24,7 +24,7 @@ from kafeat.study.tune.space import RAW, Candidate, SearchSpace, metric_is_idle
 from kafeat.study.tune.trials import IDLE, Outcome, Size, outcome_of
 from kafeat.types import Array, Floats
 
-# The most numbers in the samples between the steps of chains for one split, and the most sizes whose splits are held.
+# Limits of what is kept for later trials: numbers in transformed samples, chains of a split, and sizes of splits.
 _MOST_KEPT, _MOST_CHAINS, _MOST_SIZES = 1 << 23, 16, 3
 
 

@@ -57,7 +57,7 @@ def weighted_kmeans(X: Floats, weights: Floats | None, m: int, rng: np.random.Ge
 
 
 def standing(X: Floats, rows: Indices, rng: np.random.Generator) -> tuple[Floats, Floats, float]:
-    """Return the rows around their medians, in units of a typical distance, so that squares fit."""
+    """Return the rows minus `middle`, divided by a typical distance `spread`, so that squares fit; and both numbers."""
     few = X[np.sort(rng.choice(rows, size=min(len(rows), 2048), replace=False))].astype(np.float64)
     middle = np.median(few, axis=0)
     away = few - middle

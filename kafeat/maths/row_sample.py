@@ -61,7 +61,7 @@ _SPARE_NUMBERS = 1 << 24
 class RowSample:
     """A sample that keeps the `size` rows (all if None) with the smallest, or the largest, hashes of those it is given.
 
-    If there are enough rows, the largest are none of those that fitting with the same seed has seen.
+    With enough rows, a sample of the largest shares no row with the sample that a fit with the same seed has seen.
     """
 
     def __init__(self, seed: int, size: int | None, largest: bool = False) -> None:

@@ -97,9 +97,9 @@ class SketchLoop:
         self._constants = self._below = np.zeros(0, dtype=dtype)
 
     def leave_out(self, constants: Iterable[Array], linear: bool) -> None:
-        """Leave out the product of p `constants` (L//2 + 1,), and with `linear` the terms of one x, which others carry.
+        """Leave out the terms that other outputs carry: the constant one, and with `linear` those of one x.
 
-        They are the spectra of the 1 after the inputs, whose factors must be 0.
+        `constants` are p spectra (L//2 + 1,) of the 1 after the inputs, whose factors must be 0.
         """
         self._constants = np.empty((self.degree, self._n + 1, 2), self.dtype)
         self._below, below = np.empty_like(self._constants), self._amplitudes.astype(complex)

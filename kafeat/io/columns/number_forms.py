@@ -178,7 +178,7 @@ def _as_flags(units: Sequence[str]) -> str:
 def _of_many_forms(
     words: Sequence[_Word], shares: Counter[tuple[str, ...]], texts: Iterable[str]
 ) -> NumberForm | None:
-    """Return a remark about numbers with several units, none of which most have, among texts."""
+    """Return a remark about `texts` if some are numbers with several units, and no unit is that of most of them."""
     first = {word.units: word.text[:40] for word in reversed(words)}
     if len(first) > _MOST_WORDS or not all(w.known or all(map(_FLAG.fullmatch, w.units)) for w in words):
         return None
@@ -191,7 +191,7 @@ def _of_many_forms(
 
 
 def _is_plural(units: tuple[str, ...], of: tuple[str, ...]) -> bool:
-    """Return true for days of day, and for the plurals of German in -e, -n and -en."""
+    """Return true for plurals: days of day, and the German ones in -e, -n and -en."""
     unit, one = "".join(units), "".join(of)
     return len(one) > 2 and unit.startswith(one) and unit.removeprefix(one) in ("s", "e", "n", "en")
 

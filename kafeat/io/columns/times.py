@@ -183,7 +183,7 @@ def time_pattern(form: object) -> re.Pattern[str]:
     letters = re.findall("%(.?)", form)
     once = f"{expected}, each of them once, got {form!r}"
     signs = [letter for letter in letters if letter != "%"]
-    if len(set(signs)) < len(signs):  # of adjacent names, every split of a text would be tried
+    if len(set(signs)) < len(signs):  # else every split of a text between adjacent names would be tried
         raise ValueError(once)
     if form not in EPOCHS:
         dated = set("Yy") & set(letters) and set("mbB") & set(letters)

@@ -166,7 +166,7 @@ class Journal:
         self.write(state=state, exit_code=code, end=now(), seconds=round(seconds, 3), stopped=self.stopped)
 
     def result(self, kept: int, outputs: Outputs, seconds: float, **files: tuple[str, ...]) -> DatasetResult:
-        """Sum up the parts. `files` are lists that the caller knows."""
+        """Sum up the parts. `files` are fields of the result that only the caller knows."""
         records = sorted(self._records.values(), key=lambda one: one.name)
         bad = (f"{one.name}: {one.first_bad_row or 'a row'}" for one in records if one.bad_rows)
         drifts = [record.drift for record in records if record.drift is not None]

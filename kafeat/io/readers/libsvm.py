@@ -140,7 +140,7 @@ def _columns(indices: Array, starts: Array, lengths: Array, last_but_one: Array)
     ascending = np.diff(indices) > 0
     turns = starts[1:-1]
     ascending[turns[(turns > 0) & (turns < len(indices))] - 1] = True
-    # An index in plain digits has as many characters as digits. So has a text such as 1e2, whose e the second line finds.
+    # An index in plain digits has as many characters as digits. So has 1e2, whose e the second line finds.
     digits = lengths == np.searchsorted(_POWERS, indices, side="right")
     digits &= (lengths < 3) | ((last_but_one >= ord("0")) & (last_but_one <= ord("9")))
     if not (indices.min() >= 1 and indices.max() <= MOST_INDEX and ascending.all() and digits.all()):

@@ -8,8 +8,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
 
-from threadpoolctl import OpenBLASController, get_cached_controller
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 _lock = threading.Lock()
 _inside = 0
@@ -30,8 +32,7 @@ def one_blas_thread(linalg: bool = False) -> Iterator[None]:
     with _lock:
         if _inside == 0 or loads:
             _take_control()
-            # The libraries are searched again only after an import, because a search takes a millisecond or more.
-            limits = get_cached_controller().limit(limits=1, user_api="blas")
+            limits = _controller(len(sys.modules)).limit(limits=1, user_api="blas")
             _restore_limits.append(limits.restore_original_limits)
         _inside += 1
     try:
@@ -45,9 +46,18 @@ def one_blas_thread(linalg: bool = False) -> Iterator[None]:
                     _restore_limits.pop()()
 
 
+@lru_cache(maxsize=1)
+def _controller(modules: int) -> Any:
+    """Search the libraries, again only if another module was imported: a search takes a millisecond or more."""
+    del modules
+    return ThreadpoolController()
+
+
 def _take_control() -> None:
-    """Let this thread set the limits, because threadpoolctl ignores all threads except the first one that set a limit.
+    """Let this thread set the limits: threadpoolctl 3.8 ignores all threads except the first one that set a limit.
 
     Here the first to enter and the last to leave may be any threads, but the lock lets only one in at a time.
     """
-    OpenBLASController.clear_controlling_thread(force=True)
+    clear = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)

@@ -134,5 +134,7 @@ class Table(list[dict[str, Any]]):
         try:
             import pandas as pd
         except ImportError as error:
-            raise UsageError(f"to_pandas: expected pandas, got: {error}; pip install pandas") from error
+            raise UsageError(
+                f"to_pandas: expected pandas, got: {error}; pip install 'kafeat[evaluate]'"
+            ) from error
         return pd.DataFrame(self)

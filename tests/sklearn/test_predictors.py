@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn import config_context
 from sklearn.datasets import load_digits
-from sklearn.metrics import r2_score
+from sklearn.metrics import make_scorer, r2_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -84,13 +84,13 @@ def test_weights_and_groups_are_those_of_columns(rows):
 def test_metadata_are_routed_to_where_they_are_requested():
     with config_context(enable_metadata_routing=True):
         model = FeatureMapRegressor(STEPS).set_fit_request(sample_weight=True, groups=True)
-        model.set_score_request(sample_weight=True)
+        scored = {"scoring": make_scorer(r2_score).set_score_request(sample_weight=True), "cv": GroupKFold(3)}
         pipe = make_pipeline(FeatureMap("standardize").set_fit_request(groups=True), model)
-        given, folds = {"sample_weight": WEIGHTS, "groups": GROUPS}, GroupKFold(3)
-        found = cross_validate(pipe, ROWS, Y, cv=folds, params=given, return_estimator=True)
-        search = GridSearchCV(pipe, {"featuremapregressor__seed": [0]}, cv=folds).fit(ROWS, Y, **given)
+        given = {"sample_weight": WEIGHTS, "groups": GROUPS}
+        found = cross_validate(pipe, ROWS, Y, params=given, return_estimator=True, **scored)
+        search = GridSearchCV(pipe, {"featuremapregressor__seed": [0]}, **scored).fit(ROWS, Y, **given)
         assert search.best_score_ == pytest.approx(found["test_score"].mean(), rel=1e-12)
-    train, test = next(folds.split(ROWS, Y, GROUPS))
+    train, test = next(GroupKFold(3).split(ROWS, Y, GROUPS))
     scaled = StandardScaler().fit(ROWS[train]).transform(ROWS)
     alone = FeatureMapRegressor(STEPS).fit(scaled[train], Y[train], WEIGHTS[train], GROUPS[train])
     expected = alone.predict(scaled[test])

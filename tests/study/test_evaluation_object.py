@@ -113,7 +113,7 @@ def test_a_tuning_is_plotted_over_columns(table, pyplot):
     assert list(free.plot().containers[0].lines[0].get_xdata()) == [row["columns"] for row in free.curve]
 
 
-NEEDED = [("plot", "matplotlib", "'kafeat[evaluate]'"), ("to_pandas", "pandas", "pandas")]
+NEEDED = [("plot", "matplotlib", "'kafeat[evaluate]'"), ("to_pandas", "pandas", "'kafeat[evaluate]'")]
 
 
 @pytest.mark.parametrize(("name", "module", "remedy"), NEEDED)

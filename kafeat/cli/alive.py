@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
-from typing import Any, Self
+from typing import Any
 
 from kafeat.cli import log
-from kafeat.contract.threads import repeating
-
-_SECONDS = 60.0
 
 
 class Alive:
@@ -23,14 +20,6 @@ class Alive:
         self._what, self._counted = "", False
         self._total: int | None = None
         self._done, self._since, self._told = 0, time.monotonic(), False
-        self._telling = repeating(self._tell, _SECONDS, "kafeat-alive")
-
-    def __enter__(self) -> Self:
-        self._telling.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._telling.__exit__(None, None, None)
 
     def add_task(self, what: str, *, total: int | None, counted: bool) -> Any:
         """Note what the command does from now on. The first call also writes that the command has started."""
@@ -52,7 +41,8 @@ class Alive:
             self._told = True
             log.start({} if self._total is None else {self._unit: self._total})
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
+        """Write what is done so far."""
         self._start()
         seconds = time.monotonic() - self._since
         if self._counted:

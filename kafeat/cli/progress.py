@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from kafeat.cli import log
 from kafeat.cli.alive import Alive
 from kafeat.cli.main import check
+from kafeat.contract.threads import repeating
 from kafeat.errors import visible
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
     from kafeat.study.tune.rungs import Search
     from kafeat.study.tune.trials import Trial
+
+
+_MINUTE = 60.0
 
 
 class Announcer:
@@ -63,7 +67,8 @@ def progress(what: str, unit: str = "rows") -> Iterator[Announcer]:
         with new_bar(unit) as bar:
             yield Announcer(what, bar)
     else:
-        with Alive(unit) as lines:
+        lines = Alive(unit)
+        with repeating(lines.tell, _MINUTE, "kafeat-alive"):
             yield Announcer(what, lines)
 
 

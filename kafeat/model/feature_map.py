@@ -136,12 +136,12 @@ class FeatureMap(SavedMap):
             )
         return scale
 
-    def needed_predictor(self) -> FittedPredictor:
-        """Return the predictor, or raise an error if the map has none."""
+    def needed_predictor(self, who: str = "predict") -> FittedPredictor:
+        """Return the predictor, or raise an error that begins with `who` if the map has none."""
         if self.predictor is None:
             raise UsageError(
-                "predict: expected a model that ends in a predictor, got a map: add `- kind: ridge` as the last step "
-                "of its config (kafeat tune --predictor ridge does so) and fit it again with a label"
+                f"{who}: expected a model that ends in a predictor, got a map: add `- kind: ridge` as the last step of "
+                "its config (kafeat tune --predictor ridge does so) and fit it again with a label"
             )
         return self.predictor
 

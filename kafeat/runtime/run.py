@@ -166,10 +166,10 @@ def fill(
             f"out: expected a writeable array of floats of shape {shape}, "
             f"got shape {out.shape} and dtype {out.dtype}"
         )
-    jobs = 1 if jobs is None and source.rows <= program.rows else count_jobs(jobs)
-    height = shared_height(program, chunk_rows, source.rows, jobs)
-    chunks, jobs = source.chunks(columns, (), height), max(1, min(jobs, -(-source.rows // height)))
-    for _ in run(program, chunks, InMemory(out), jobs, in_memory=source.in_memory):
+    height, jobs = shared_work(program, chunk_rows, source.rows, jobs)
+    for _ in run(
+        program, source.chunks(columns, (), height), InMemory(out), jobs, in_memory=source.in_memory
+    ):
         pass
     return out
 
@@ -186,22 +186,20 @@ def fill_chunk(
     program: Program, chunk: Chunk, chunk_rows: int, jobs: int | None, dtype: np.dtype[Any]
 ) -> Floats:
     """Return the results of the rows of one chunk in `dtype`. The threads share its rows."""
-    jobs = 1 if jobs is None and chunk.rows <= program.rows else count_jobs(jobs)
-    pieces = list(chunk.pieces(shared_height(program, chunk_rows, chunk.rows, jobs)))
-    target = NewArrays(program.width, dtype)
-    made = run(program, iter(pieces), target, min(jobs, len(pieces)), in_memory=True)
+    height, jobs = shared_work(program, chunk_rows, chunk.rows, jobs)
+    made = run(program, chunk.pieces(height), NewArrays(program.width, dtype), jobs, in_memory=True)
     return np.concatenate([done.floats for done in made])
 
 
-def shared_height(program: Program, chunk_rows: int, rows: int, jobs: int) -> int:
-    """Return a height of chunks that gives every worker about four.
+def shared_work(program: Program, chunk_rows: int, rows: int, jobs: int | None) -> tuple[int, int]:
+    """Return a height of chunks that gives every worker about four, and the number of workers.
 
-    It is a multiple of the tile height, so that the bytes are the same as with chunks of full height.
+    The height is a multiple of the tile height, so that the bytes are the same as with chunks of full height.
     """
-    if chunk_rows % program.rows:
-        return chunk_rows
+    jobs = 1 if jobs is None and rows <= program.rows else count_jobs(jobs)
     tiles = -(-rows // (4 * jobs * program.rows))
-    return min(chunk_rows, max(1, tiles) * program.rows)
+    height = chunk_rows if chunk_rows % program.rows else min(chunk_rows, max(1, tiles) * program.rows)
+    return height, max(1, min(jobs, -(-rows // height)))
 
 
 class _Worker:

@@ -307,7 +307,7 @@ def refuse_low_scores(
 
 
 def _scored(fm: FeatureMap, name: str, data: RereadableData, request: EvaluationRequest) -> Record:
-    predictor = _predictor_of(fm, name)
+    predictor = fm.needed_predictor(name)
     own = predictor.labels
     request = replace(request, label=request.labels or tuple(data.columns_named(own.names)))
     labels, task = _labels_to_score(own, data, request)
@@ -331,14 +331,6 @@ def _scored(fm: FeatureMap, name: str, data: RereadableData, request: Evaluation
         "scoring": deciding.name,
     }  # fmt: skip
     return Record(about=about, scored=Scored(tested=tested))
-
-
-def _predictor_of(fm: FeatureMap, name: str) -> FittedPredictor:
-    if fm.predictor is None:
-        raise UsageError(
-            f"{name}: expected a model that ends in a predictor, such as ridge, got a map without a predictor"
-        )
-    return fm.predictor
 
 
 def _deciding(

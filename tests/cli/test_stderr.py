@@ -75,11 +75,11 @@ ALWAYS = {"time", "level", "event", "message"}
 def documented() -> dict[str, set[str]]:
     """The keys of each event of a line, by the page."""
     section = PAGE.split("\n## Lines on stderr\n")[1].split("\n## ")[0]
-    words = re.findall(r"^- ((?:`\w+`, )*`\w+`): (.*)$", section, re.M)
+    words = re.findall(r"^- ((?:`\w+`, )*`\w+`)[^:\n]*: (.*(?:\n  .*)*)", section, re.M)
     found = {
         name: set(re.findall(r"`(\w+)`", keys)) for names, keys in words for name in re.findall(r"\w+", names)
     }
-    trial = re.search(r"each trial is a line on stderr with (.*?)\.", PAGE, re.S)
+    trial = re.search(r"each trial is a line there with (.*?)\.", PAGE, re.S)
     found["progress"] |= set(re.findall(r"`(\w+)`", trial[1] if trial else ""))
     return found
 
@@ -146,7 +146,7 @@ def test_a_line_a_minute_tells_that_a_command_is_alive(monkeypatch, capfd, form,
     monkeypatch.setattr(log, "settings", log.Settings(log_format=form))
     monkeypatch.setattr("sys.argv", ["/bin/kafeat", "transform", "s3://key:secret@bucket/x.csv"])
     for minute, lines in ((60.0, least), (0.01, 3)):
-        monkeypatch.setattr("kafeat.cli.alive._SECONDS", minute)
+        monkeypatch.setattr("kafeat.cli.progress._MINUTE", minute)
         with progress("transform") as announce:
             announce(1000)(250)
             time.sleep(0.3 if minute < 1.0 else 0.0)
@@ -163,7 +163,7 @@ def test_a_line_a_minute_tells_that_a_command_is_alive(monkeypatch, capfd, form,
 
 
 def test_a_long_run_shows_its_start_and_how_far_it_is(in_process, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("kafeat.cli.alive._SECONDS", 0.03)
+    monkeypatch.setattr("kafeat.cli.progress._MINUTE", 0.03)
     np.save(tmp_path / "x.npy", np.ones((1_000_000, 2), np.float32))
     words = ("transform", "--model", folder / "m.joblib", "x.npy", "o.npy", "--log-format", "json")
     *told, done = lines_of(in_process(*words, cwd=tmp_path).stderr)

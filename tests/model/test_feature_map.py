@@ -5,7 +5,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, UsageError
-from kafeat.runtime.run import shared_height
+from kafeat.runtime.run import shared_work
 from tests.jobs.files import transform_file
 
 
@@ -18,7 +18,7 @@ def test_bytes_do_not_depend_on_how_rows_in_memory_are_shared(tmp_path, chunk_ro
     np.save(tmp_path / "x.npy", X)
     transform_file(fm, tmp_path / "x.npy", tmp_path / "z.npy")
     want = np.load(tmp_path / "z.npy")
-    assert len({shared_height(fm.program(), chunk_rows, len(X), jobs) for jobs in (1, 3, 8)}) == (
+    assert len({shared_work(fm.program(), chunk_rows, len(X), jobs)[0] for jobs in (1, 3, 8)}) == (
         1 if chunk_rows == 1000 else 3
     )
     for jobs in (1, 3, 8):

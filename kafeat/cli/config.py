@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
+from kafeat.jobs.options import ColumnOptions
 
 if TYPE_CHECKING:
     from kafeat.io.options import InputOptions
@@ -47,6 +48,7 @@ Examples:
 @options.option(
     "--schema", is_flag=True, allow_from_autoenv=False, help="Write the JSON Schema of configs, for editors."
 )
+@options.made_from(ColumnOptions)
 @options.reading
 def config(
     files: tuple[str, ...],
@@ -56,6 +58,7 @@ def config(
     check: bool,
     schema: bool,
     reading: InputOptions,
+    **chosen: Any,
 ) -> None:
     """Write a starting config to stdout, check configs, or write the JSON Schema of configs.
 
@@ -67,8 +70,9 @@ def config(
         raise UsageError(
             "config: expected at most one of --kind KIND, --for DATA, --check FILE.yaml and --schema; see --help"
         )
-    if labels and data is None:
-        raise UsageError("config: expected --for DATA with --label, got none")
+    if data is None and (labels or any(chosen.values())):
+        given = "--label" if labels else next(f"--{name}" for name, value in chosen.items() if value)
+        raise UsageError(f"config: expected --for DATA with {given}, got none")
     if bool(files) != check:
         got = "one without it" if files else "none"
         raise UsageError(f"config: expected the names of files with --check, got {got}")
@@ -77,7 +81,7 @@ def config(
     elif data is not None:
         from kafeat.study.start import config_for
 
-        click.echo(config_for(data, labels, reading), nl=False)
+        click.echo(config_for(data, labels, reading, **chosen), nl=False)
     elif schema:
         import json
 

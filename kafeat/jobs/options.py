@@ -50,6 +50,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class ColumnOptions:
+    """Options that choose the feature columns, where a config is written for a table."""
+
+    exclude: str | Sequence[str] = option((), EXCLUDE, variable=False)
+    only: str | Sequence[str] = option((), ONLY, variable=False)
+
+
+@dataclass(frozen=True)
 class FitOptions:
     """Arguments of `kafeat.fit`."""
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from kafeat.config import commented
 from kafeat.errors import counted
 from kafeat.io.options import InputOptions
-from kafeat.jobs.fit import LOOK, Encoding, Groups, Listener, Look, rereadable, with_columns
-from kafeat.study.tune.input import load_start, read_table
+from kafeat.jobs.fit import LOOK, Encoding, Groups, Listener, Look, recipe_of, rereadable, with_columns
+from kafeat.study.tune.input import TunedTable, load_start, read_table
 
 _WIDTH = 512
 _DONE = {
@@ -21,20 +23,28 @@ _DONE = {
 }
 
 
-def config_for(data: Any, labels: Sequence[str], reading: InputOptions | None = None) -> str:
+def config_for(
+    data: Any,
+    labels: Sequence[str],
+    reading: InputOptions | None = None,
+    exclude: Sequence[str] = (),
+    only: Sequence[str] = (),
+) -> str:
     """Return the YAML of a config for a table, with a comment on each column. `labels` are not features.
 
     The columns are read as in `tune`, so it refuses the same columns, and its notes are in the comments.
     """
     said: list[str] = []
     with rereadable(data, reading, tuple(labels) or None) as source:
-        tell, start = Listener(warn=said.append), load_start({})[0]
+        tell, start = Listener(warn=said.append), recipe_of(load_start({})[0], None, None, exclude, only)
         table = read_table(source, start, tuple(labels), None, tell, counted=bool(labels), every=True)
-        base = load_start({"columns": {"exclude": list(labels)}})[0]
+        base = recipe_of(load_start({"columns": {"exclude": list(labels)}})[0], None, None, exclude, only)
+        with source.open() as opened:
+            parts = opened.parts
         config = with_columns(base, table.groups, _steps(table.groups, "target" if labels else "one_hot"))
         if labels:
             said.insert(0, table.summary.taken_for("auto", "kafeat tune --task {}"))
-        return commented(config, [*_comments(table.place, table.groups, labels), *said])
+        return commented(config, [*_comments(table, labels, parts), *said])
 
 
 def _steps(groups: Groups, encoding: Encoding) -> list[dict[str, Any]]:
@@ -50,15 +60,17 @@ def _steps(groups: Groups, encoding: Encoding) -> list[dict[str, Any]]:
     return groups.beside_texts(chain, each, labelled=encoding == "target")
 
 
-def _comments(place: str, groups: Groups, labels: Sequence[str]) -> Iterator[str]:
+def _comments(table: TunedTable, labels: Sequence[str], parts: str) -> Iterator[str]:
     """Yield the type of each column, and what to do next."""
-    of_rows = f"its first {LOOK:,} rows" if groups.rows >= LOOK else f"its {counted(groups.rows, 'row')}"
-    yield f"A config to start from for {place}, by {of_rows}."
+    place, groups = table.place, table.groups
+    first = "first " if groups.rows >= LOOK or parts else ""
+    of_rows = f"its {first}{counted(groups.rows, 'row')}"
+    yield f"A config to start from for {place}{f' ({parts})' if parts else ''}, by {of_rows}."
     yield "`kafeat tune` searches for a better one for a label."
     for look in groups.looks:
         yield f"  {look.name}: {_described(look, bool(labels))}"
-    if labels:
-        yield f"  {', '.join(labels)}: left out, as {'it is the label' if len(labels) == 1 else 'they are labels'}"
+    for label, value in zip(labels, np.atleast_1d(table.labels[0]) if labels else (), strict=True):
+        yield f"  {label}: such as {value} -> left out, as it is {'the label' if len(labels) == 1 else 'a label'}"
 
 
 def _described(look: Look, labelled: bool) -> str:

@@ -154,7 +154,7 @@ def test_a_config_for_a_table_says_what_each_column_is_and_fits_as_it_is(run, tm
     assert "empty: double, 0 different, 2,000 missing -> left out: no values" in said
     assert "vector: fixed_size_list -> kept as numbers" in said
     assert "bytes: binary -> left out: neither numbers, text nor times" in said
-    assert "y: left out, as it is the label" in said
+    assert re.search("y: such as [-0-9.]+ -> left out, as it is the label", said)
     for name, reading in (("town", "one_hot"), ("note", "text"), ("when", "date_parts"), ("shop", "target")):
         assert re.search(
             rf"{name}: string, [\d,]+ different(, [\d,]+ missing)?, such as [^>]+ -> {reading}", said
@@ -191,3 +191,20 @@ def test_a_config_for_few_rows_of_numbers_in_standard_input(run, tmp_path, monke
     chain = "standardize -> nystroem, float32"
     assert run("config --check x.yaml", cwd=tmp_path).stdout.startswith(f"x.yaml: valid: {chain}")
     run("fit --config x.yaml x.csv x.joblib", cwd=tmp_path)
+
+
+def test_a_config_for_a_folder_shows_its_keys_and_days_in_numbers(run, tmp_path):
+    for year in (2023, 2024):
+        (folder := tmp_path / f"t/year={year}").mkdir(parents=True)
+        days = [year * 10_000 + 101 + i % 12 * 100 + i % 28 for i in range(60)]
+        table = pa.table({"day": days, "code": [f"{i % 7}" for i in range(60)], "x": np.arange(60) % 9 * 0.5})
+        pq.write_table(table, folder / "a.parquet")
+    words = "config --for t --label x"
+    text = " ".join(run(words, cwd=tmp_path).stdout.replace("\n#", " ").split())
+    assert "for t (2 files, whose folders name year (2023, 2024)), by its first 60 rows." in text
+    assert "'day': looks like days, such as 2023" in text
+    assert "day: int64" not in run(f"{words} --exclude day", cwd=tmp_path).stdout
+    assert "day: text, 60 different" in run(f"{words} --text day", cwd=tmp_path).stdout
+    assert "--for DATA with --only, got none" in run("config --only x", cwd=tmp_path, code=2).stderr
+    tuned = run("tune t t.yaml --label x --trials 1 --predictor ridge", cwd=tmp_path)
+    assert "next: kafeat predict --model model.joblib NEW predictions\n" in tuned.stdout

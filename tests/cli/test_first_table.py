@@ -116,16 +116,22 @@ def test_odd_values_are_told_and_the_remedy_reads_them(tuned):
         "excel": [f'="0{i % 9}"' for i in range(N)], "mark": ["-999.0" if i % 9 == 3 else HALVES[i] for i in range(N)],
         "gap": ["NA", *HALVES[1:]], "code": [f"{10 + i % 9}E0{i % 9}" for i in range(N)],
         "zip": ["98101-1234", *["98052", "10001", "02139"] * 20][:N],
-        "lakh": [f"{1 + i % 9},16,{100 + i}" for i in range(N)], "day": days,
+        "lakh": [f"{1 + i % 9},16,{100 + i}" for i in range(N)], "day": days, "icd": ["1E50", "250", "428"] * 20,
+        "few": ["1E05", "250", "428"] * 20,
     }  # fmt: skip
     text = ";".join([*columns, "y"]) + "\n" + rows(*columns.values(), Y)
-    lines, config, _ = tuned(text + "Total" + 7 * ";" + "1770.0\n", "y")
+    lines, config, _ = tuned(text + "Total" + 9 * ";" + "1770.0\n", "y")
     assert "row 61 looks like a line of totals ('Total'): sed '$d' " in lines
     assert "column 'code': values such as '10E00' are read as codes" in lines
+    assert (
+        "column 'icd': values such as '1E50' are read as codes and not as numbers, as others are such as 250"
+        in lines
+    )
+    assert "column 'few': 1E05 is read as 100000; --text few keeps the column as text" in lines
     assert "column 'excel': values such as =\"00\" are text of Excel" in lines
     assert "with separators of thousands: lakh (,)" in lines
     assert [step["columns"] for step in config["steps"] if step["kind"] == "one_hot"] == [
-        ["excel", "code", "zip"]
+        ["excel", "code", "zip", "icd"]
     ]
     remedy = re.search("'mark' .*: if .*, (--null.*) reads", lines)[1]
     assert (
@@ -261,14 +267,14 @@ def test_a_stray_word_among_the_numbers_of_a_label_is_named_with_the_remedy(
 
 
 @pytest.mark.parametrize("mark", [",", ";", "|", "\t"])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("end", ["\n", " \r\n"])
 def test_a_delimiter_at_the_end_of_rows_only_is_left_out_by_the_remedy(tuned, tmp_path, mark, end):
     told = ["--delimiter", "tab" if mark == "\t" else mark]
     text = (mark + end).join(
         [mark.join("aby"), *(mark.join(row) for row in zip(HALVES, "uv" * 30, Y, strict=True)), ""]
     )
-    lines = tuned(text.replace(f"y{mark}", "y", 1), "y", *told, code=3)
-    remedy = re.search("at the end of each: (.*) leaves it out", lines)[1]
+    lines = tuned(text.replace(f"y{mark}{end}", "y\n", 1), "y", *told, code=3)
+    remedy = re.search("a delimiter at the end: (.*) leaves it out", lines)[1]
     subprocess.run(remedy, shell=True, cwd=tmp_path, check=True)
     assert "label: numbers (60 " in tuned((tmp_path / "mine.clean.csv").read_bytes(), "y", name="x.csv")[0]
 

@@ -16,7 +16,7 @@ from tests.io.tables import open_reader, read
         (b"x\n1\n\n3\n", r"row 2 \(index 1\), column 'x': expected a finite number, got null$"),
         (b"\nx\r\n1\r\n\r\n", r"row 2 \(index 1\), column 'x': expected a finite number, got null$"),
         (b"x\n" + b"1\n" * 20_000 + b"\n2\n", r"row 20001 \(index 20000\), column 'x': .* got null$"),
-        (b"x\n1\n\n1,2\n", r"row 3 \(index 2\): expected 1 fields, got 2$"),
+        (b"x\n1\n\n1,2\n", r"row 3 \(index 2\): expected 1 fields, got 2; --delimiter ';' reads"),
     ],
 )
 @pytest.mark.usefixtures("short_look")

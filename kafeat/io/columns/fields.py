@@ -80,6 +80,8 @@ class Table:
     """The parts of the dialect that the user gave."""
     misread: str = ""
     """The problem if the first bytes do not fit the encoding: names and values may then be wrong."""
+    parts: str = ""
+    """A description of the files, if there are several."""
     odd_rows: str = ""
     """A sentence about rows with another number of fields, or another oddity."""
 
@@ -87,7 +89,7 @@ class Table:
         """Copy the fields of another table, and what is known about them."""
         self.fields, self.positional, self.untyped = other.fields, other.positional, other.untyped
         self.row_names, self.asked, self.fitting = other.row_names, other.asked, other.fitting
-        self.misread, self.odd_rows = other.misread, other.odd_rows
+        self.misread, self.odd_rows, self.parts = other.misread, other.odd_rows, other.parts
 
     @property
     def width(self) -> int:

@@ -94,7 +94,8 @@ class UntypedReader(TextReader, KeyedReader):
     def _type(self, index: int) -> pa.DataType:
         """Infer the type of a column when it is needed: a wide file has many columns, and few are passed through."""
         if index not in self._types:
-            kept = self.fields[index].name in self.texts
+            field = self.fields[index]
+            kept = field.name in self.texts or (field.name in self._meant and field.kind == "text")
             self._types[index] = pa.string() if kept else self._inferred(index)
         return self._types[index]
 
@@ -218,8 +219,16 @@ class CsvReader(UntypedReader):
         ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
         if ragged:
             row = int(ragged[1]) - 1 + first
+            comma = ", such as 1,5," if self._delimiter == "," else ""
+            quotes = (
+                f"; put values that hold the delimiter{comma} in quotes, or write the table with another one"
+            )
+            if ragged[2] == "1":
+                other = "," if self._delimiter == ";" else "';'"
+                quotes = f"; --delimiter {other} reads each line as one value"
+            advice = (self._sniffed.wide or quotes) if int(ragged[3]) > int(ragged[2]) else ""
             return DataError(
-                f"{self.location}: {spell_row(row)}: expected {ragged[2]} fields, got {ragged[3]}"
+                f"{self.location}: {spell_row(row)}: expected {ragged[2]} fields, got {ragged[3]}{advice}"
                 f"{self._stray_return()}"
             )
         if "UTF8" in message:

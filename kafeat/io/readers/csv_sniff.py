@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.dialect import CODE, Asked, Dialect, as_option
-from kafeat.io.columns.fields import Field
+from kafeat.io.columns.fields import Field, keeping
 from kafeat.io.columns.number_forms import TOTALS, guess_numbers, remedy, unclear
 from kafeat.io.columns.numbers import NOT_FINITE, doubles, far_ends, to_doubles, with_points, without_nulls
 from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, growing
@@ -28,7 +28,7 @@ class CsvHead:
     """The fields of a CSV file, their first values, and a block size that holds any likely row.
 
     `skip` is the number of rows before the data. `empty` means that there is no data. `blanks` means that a blank line
-    is a row. `odd_rows` describes unusual rows.
+    is a row. `odd_rows` describes unusual rows, and `wide` is the remedy for rows with one more field than names.
     """
 
     fields: tuple[Field, ...]
@@ -38,6 +38,7 @@ class CsvHead:
     empty: bool
     blanks: bool
     odd_rows: str
+    wide: str
 
 
 def sniff(
@@ -70,25 +71,51 @@ def sniff(
     skip = int(header) + (first if header and blanks else 0)
     rows = rows[skip:]
     empty = text.whole and not rows
-    last = map(str.strip, rows[-1]) if text.whole and rows else ()
-    totals = next(filter(TOTALS.fullmatch, last), "")
-    remedy_of_totals = text.through("sed '$d'") if totals else ""
-    odd_rows = (
-        f"row {len(rows)} looks like a line of totals ({totals[:40]!r}): {remedy_of_totals} leaves it out"
-        if totals
-        else ""
-    )
-    if rows and all(len(row) == len(names) + 1 and not row[-1].strip() for row in rows):
-        mark = r"\t" if delimiter == "\t" else delimiter
+    wide = _wide(text, delimiter, rows, len(names))
+    if wide and all(len(row) > len(names) for row in rows):
         raise DataError(
-            f"{location}: expected {len(names)} fields in each row, as in the line of names, got a delimiter at the "
-            "end of each: " + text.through(rf"sed 's/[{mark}]\r*$//'") + " leaves it out"
+            f"{location}: expected {len(names)} fields in each row, as in the line of names, got one more{wide}"
         )
     # Short or long rows are reported by the reader, which knows their numbers.
     rows = [row for row in rows if len(row) == len(names)]
     columns = [[row[i] for row in rows] for i in range(len(names))]
     fields = guessed(names, columns, asked)
-    return CsvHead(fields, tuple(columns), block, skip, empty, blanks, odd_rows)
+    totals = _totals(rows[-1], fields, columns) if text.whole and rows else None
+    odd_rows = ""
+    if totals is not None:
+        shorter = text.through("sed '$d'")
+        odd_rows = f"row {len(rows)} looks like a line of totals ({totals[:40]!r}): {shorter} leaves it out"
+    return CsvHead(fields, tuple(columns), block, skip, empty, blanks, odd_rows, wide)
+
+
+def _wide(text: DecompressedStream, delimiter: str, rows: Sequence[list[str]], width: int) -> str:
+    """Return the remedy if some rows are too wide by a delimiter at their end, and others keep their last field."""
+    wide = [row for row in rows if len(row) > width]
+    if not wide or any(len(row) > width + 1 or row[-1].strip() for row in wide):
+        return ""
+    if not all(row[-1].strip() for row in rows if len(row) == width):
+        return ""
+    mark = r"\t" if delimiter == "\t" else delimiter
+    shorter = text.through(rf"sed 's/[{mark}][[:blank:]]*\r*$//'")
+    return f", a delimiter at the end: {shorter} leaves it out"
+
+
+def _totals(last: Sequence[str], fields: Sequence[Field], columns: Sequence[list[str]]) -> str | None:
+    """Return the value that shows that the last row has totals, or None: a word, or a blank or sign beside a sum."""
+    values = [*map(str.strip, last)]
+    words = (
+        value
+        for field, value in zip(fields, values, strict=True)
+        if TOTALS.fullmatch(value) or (field.numeric and "±" in value)
+    )
+    word = next(words, None)
+    blank = next((value for value in values if not any(map(str.isalnum, value))), None)
+    for field, texts in zip(fields, columns, strict=True) if word is None and blank is not None else ():
+        numbers = to_doubles(pa.array(texts, pa.string()), field.dialect) if field.numeric else np.zeros(1)
+        known, total = numbers[:-1][np.isfinite(numbers[:-1])], numbers[-1]
+        if len(known) > 2 and abs(total) > np.abs(known).max() and np.isclose(known.sum(), total, rtol=1e-9):
+            return blank
+    return word
 
 
 def _line_of_names(rows: Sequence[list[str]], first: int = 0) -> int:
@@ -169,8 +196,21 @@ def _parsed(location: str, head: bytes, delimiter: str, whole: bool) -> list[lis
 def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) -> tuple[Field, ...]:
     """Return the fields of columns with these first values."""
     fields = [_field(name, values, asked) for name, values in zip(names, columns, strict=True)]
-    commas = any(field.dialect.decimal == "," for field in fields)
-    return tuple(_beside_commas(fields, columns, asked) if commas else fields)
+    if any(field.dialect.decimal == "," for field in fields):
+        fields = _beside_commas(fields, columns, asked)
+    elif asked.delimiter == ";" and asked.decimal is None:
+        fields = [_doubted(field, values) for field, values in zip(fields, columns, strict=True)]
+    return tuple(fields)
+
+
+def _doubted(field: Field, values: Sequence[str]) -> Field:
+    """Return a field of a file with semicolons, with a note if 1.234 may be a number above a thousand in it."""
+    texts = filter(None, map(str.strip, values)) if field.numeric and not field.dialect.thousands else ()
+    first = next(iter(texts), "")
+    if not _THOUSANDS.fullmatch(first) or not all(map(_THOUSANDS.fullmatch, texts)):
+        return field
+    note = f"values such as {first} are read as decimals; --thousands . reads {first.replace('.', '')}"
+    return replace(field, note=note)
 
 
 def _field(name: str, values: list[str], asked: Asked) -> Field:
@@ -219,9 +259,19 @@ def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
     """Return a field of numbers with what is unusual: codes, which are not numbers, and numbers for missing values."""
     lines = "\n".join(["", *texts, ""])
     code = _EXPONENT.search(lines) if "e" in lines or "E" in lines else None
-    if code is not None and len(set(map(len, texts))) == 1 and not isinstance(texts[0], JsonNumber):
-        note = f"values such as {code[1]!r} are read as codes and not as numbers, as all have {len(code[1])} characters"
-        return replace(field, kind="text", spelled=f"text ({code[1]!r})", note=note)
+    if code is not None and not isinstance(texts[0], JsonNumber):
+        alike = re.fullmatch(CODE, code[1]) is not None and len(set(map(len, texts))) == 1
+        others = [text for text in map(str.strip, texts) if not _EXPONENT.fullmatch(f"\n{text}\n")]
+        beside = "E" in code[1] and bool(others) and all(map(str.isdigit, others))
+        if alike or (beside and float(code[1]) > _FAR * max(map(float, others))):
+            why = f"all have {len(code[1])} characters" if alike else f"others are such as {others[0]}"
+            note = f"values such as {code[1]!r} are read as codes and not as numbers, as {why}"
+            return replace(field, kind="text", spelled=f"text ({code[1]!r})", note=note)
+        if beside:
+            note = (
+                f"{code[1]} is read as {float(code[1]):g}; {keeping([field.name])} keeps the column as text"
+            )
+            field = replace(field, note=field.note or note)
     zeros, known = _ZEROS.search(lines), numbers[np.isfinite(numbers)]
     ends = far_ends(known, _NINES)
     markers = {texts[row].strip() for row in np.flatnonzero(np.isin(numbers, ends)).tolist()} if ends else ()
@@ -279,9 +329,12 @@ _SHORT = r"^-?(0|[1-9][0-9]{0,6})(\.[0-9]{1,8})?$"
 _NAME = re.compile(rf"[+-]?0[0-9]|\+[0-9]+\Z|{CODE}\Z")
 
 
-_ZEROS, _EXPONENT = re.compile("\n(0[0-9]+)\n"), re.compile(f"\n({CODE})\n")
+_ZEROS, _EXPONENT = re.compile("\n(0[0-9]+)\n"), re.compile("\n([0-9]+[eE][0-9]+)\n")
+_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}")
 _STEM = re.compile("([0-9]{3,})(?:-[0-9]+)?")
 _EXCEL = re.compile('="[^"]*"')
+_FAR = 1e6
+"""A number such as 1E50 is a code, if it is so many times as large as the largest of all others, which are whole."""
 _NINES = frozenset(sign * (10.0**digits - 1.0) for digits in range(2, 10) for sign in (-1.0, 1.0))
 """Numbers of nines. If all other values are far away, they stand for missing values, such as -999."""
 

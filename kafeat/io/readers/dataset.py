@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from kafeat.errors import DataError
+from kafeat.errors import DataError, counted
+from kafeat.io.columns.fields import listed
 from kafeat.io.columns.selection import match
 from kafeat.io.data_set import Part
 from kafeat.io.readers.base import Chunk, Reader, Wanted
@@ -36,6 +37,8 @@ class DatasetReader(Reader):
             self.describe_as(first)
             self.sparse, self.format = first.sparse, first.format
             self.notes, self._first_location, self._seekable = first.notes, first.location, first.seekable
+            keys = [f"{key} ({listed(self._key(key))})" for key in first.keys]
+        self.parts = f"{counted(len(parts), 'file')}{', whose folders name ' * bool(keys)}{', '.join(keys)}"
         self._texts: dict[str, Sequence[str]] = {}
 
     def expect(self, absent: Sequence[str]) -> None:
@@ -72,10 +75,14 @@ class DatasetReader(Reader):
         if name not in self._texts:
             with self._first() as first:
                 if name in first.keys:
-                    return [str(value) for part in self._parts for key, _, value in part.keys if key == name]
+                    return self._key(name)
                 names = [name, *(field.name for field in first.fields if field.kind == "text")]
                 self._texts |= {each: first.first_texts(each) for each in names}
         return self._texts[name]
+
+    def _key(self, name: str) -> list[str]:
+        """Return the value of a key in each part."""
+        return [str(value) for part in self._parts for key, _, value in part.keys if key == name]
 
     def coding(self, names: Iterable[str]) -> Self:
         view = copy(self)

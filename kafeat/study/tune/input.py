@@ -13,7 +13,7 @@ from pydantic import Field
 from kafeat.config import Config, Steps, load_config
 from kafeat.contract import DOUBLE, Sample, TextRows
 from kafeat.errors import DataError, UsageError, quoted
-from kafeat.io.columns.fields import listed, require
+from kafeat.io.columns.fields import excluding, listed, require
 from kafeat.jobs.fit import (
     MIN_FREQUENCY,
     Encoding,
@@ -174,6 +174,12 @@ def read_table(
         table = sampled(groups)
     for tell, line in told:
         tell(line)
+    for name, x in zip(map(str, table.without_texts.names or ()), table.without_texts.X.T, strict=True):
+        if name in groups.numbers and _are_days(x):
+            listener.warn(
+                f"{table.place}: column {quoted(name)}: looks like days, such as {x[0]:.0f}, and is read as numbers: "
+                f"cast it to dates{excluding([name])}"
+            )
     if different:
         listener.inform(f"{table.place}: {listed(different)}: {_DIFFERENT}; --exclude leaves them out")
     if not groups.texts and not _varies(table.sample):
@@ -212,6 +218,14 @@ def _unfit(table: TunedTable, base: Config) -> dict[str, list[str]]:
     if not groups.texts and unfit.issuperset(groups.without_texts):
         return {_EMPTY: found[_EMPTY], _DIFFERENT: []}
     return found
+
+
+def _are_days(x: Floats) -> bool:
+    """Return true if all values are days such as 20240131. Text of that form is read as days."""
+    if not (np.isfinite(x).all() and (x == np.round(x)).all() and (x > 19e6).all() and (x < 21e6).all()):
+        return False
+    month, day = x // 100 % 100, x % 100
+    return bool(((month > 0) & (month < 13) & (day > 0) & (day < 32)).all())
 
 
 def _tells_rows_apart(x: Floats) -> bool:

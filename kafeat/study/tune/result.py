@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kafeat.config import Config
 from kafeat.errors import UsageError
+from kafeat.io.data_set import is_data_set
 from kafeat.io.formats import suffix_of
 from kafeat.io.options import InputOptions, words_of
 from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit import LabelNames
 from kafeat.maths import SCORES, Score
 from kafeat.model import FeatureMap
@@ -228,7 +230,8 @@ class Tuning:
         predicts = self.config.predictor is not None
         usual, use = ("model.joblib", "predict") if predicts else ("map.joblib", "transform")
         model = model or usual
-        output = _beside(data, "predictions.csv" if predicts else "features.parquet")
+        ending = "" if is_data_set(parse_location(data)) else ".csv" if predicts else ".parquet"
+        output = _beside(data, f"{'predictions' if predicts else 'features'}{ending}")
         label = [word for name in self._labels for word in ("--label", name)]
         new = _beside(data, f"NEW{suffix_of(LocalPath(data))}")
         reading = words_of(options, "input_format", "delimiter", "no_header", *options.dialect_options)

@@ -156,8 +156,7 @@ def calibration_p_value(probabilities: Floats, classes: Array, of_fit: Floats, s
     In a bin, the gap is the accuracy minus the mean probability. The statistic is the mean of |gap here − gap in
     training| over the rows here. It is compared with outcomes drawn for both from the gap of all rows of the bin. An
     error that is not larger than in training gives 1. Bins with few training rows are joined with the next. More rows
-    than in training add nothing, because the calibration of the model is itself as uncertain as its number of training
-    rows makes it.
+    than in training do not make the test sharper, because the calibration in training stays as uncertain as it was.
     """
     rng, most = np.random.default_rng(seed), max(1, round(float(of_fit[:, 0].sum())))
     if len(classes) > most:

@@ -56,8 +56,8 @@ def learn_metric(
     dict of arrays
         `root` is L (d, r), or the weights (d,) of x ↦ x∘L. M is described by `spectrum` (d,), its eigenvalues, of which
         the largest is 1, and by `importance` (d,), its diagonal divided by its sum. `error_identity` and `error_kept`
-        are the errors on rows kept for this, with the identity and with L, as shares of the variance of the targets;
-        there are none if nothing could be learned, from few or equal rows.
+        are the errors on rows kept for this, with the identity and with L, as shares of the variance of the targets.
+        They are absent if the rows are too few, or too equal, to learn from.
     """
     identity = np.ones(X.shape[1]) if diagonal else np.eye(X.shape[1])
     of_rows, of_guard, of_rounds = rng.spawn(3)

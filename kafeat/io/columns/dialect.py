@@ -76,8 +76,8 @@ class Dialect:
 
     `nulls` are the words for missing values. `decimal` is a point or a comma. `dates` is the `strftime` form of times
     in text, and `timezone` the zone whose hours they get. `thousands` separates groups of three digits. Each number has
-    one of the `units` next to it. With `bare`, some have none, or one before and one after. A minus may be U+2212. With
-    `brackets`, (5) is −5, and with `trailing`, 5- is. `delimiter` and `encoding` are those of the file.
+    one of the `units` next to it. With `bare`, some numbers have no unit, or one before and one after. A minus may be
+    U+2212. With `brackets`, (5) is −5, and with `trailing`, 5- is. `delimiter` and `encoding` are those of the file.
     """
 
     nulls: tuple[str, ...] = NULLS

@@ -53,10 +53,10 @@ def atomic(
     """Open a file that gets its name when the block ends, and is removed if the block fails.
 
     Links are followed, the mode of a replaced file is kept, and pipes and devices are written to directly. With
-    `fsync`, the content is on the disk before the name, and the name before this returns. `hashed` requests a hash.
-    `sweep` first removes stale temporary files of this target, which takes time in a folder with many files. `guard` is
-    held while the file gets its name. An object is uploaded when the block ends, completely or not at all, and `guard`
-    is entered right before it gets its name.
+    `fsync`, the content is flushed to disk before the file gets its name, and the folder before this returns. `hashed`
+    requests a hash. `sweep` first removes stale temporary files of this target, which takes time in a folder with many
+    files. `guard` is held while the file gets its name. An object is uploaded when the block ends, completely or not at
+    all, and `guard` is entered right before it gets its name.
     """
     remote = isinstance(location, ObjectUri)
     with naming(f"{location} (written to {location.spool} first)" if remote else location):

@@ -61,18 +61,19 @@ class Tuning:
         constant_score: The score of a constant prediction: the mean, or the shares of the classes.
         scoring: The score that decided.
         figures: Other scores of classes on the same rows, by their names.
-        test_score: The score on the test rows, which the choice has not seen; None without them.
+        test_score: The score on the test rows, which the choice has not seen; None if there are none.
         table: The trials of the searched width, the chosen map first and the others by their scores.
         curve: The chosen map with several numbers of columns; empty if only one was tried.
         learning_curve: The chosen map with fewer rows to learn from, and with all; empty for few rows.
         twice_rows: The least and the highest score that twice the rows may bring; None without a learning curve.
         losses: What the score loses when a column is shuffled, the largest first, and the standard error; None if it
-            was not asked for.
-        parts: The parts of a union with the score without each, after that with all; empty if it was not asked for.
+            was not requested.
+        parts: The score with all parts of a union, then each part with the score without it; empty if it was not
+            requested.
         trials: The number of trials of the search.
         notes: Sentences about the table and the choice.
         interrupted: True if the search was interrupted.
-        fit_seconds: About the seconds that a fit of the config on all rows takes.
+        fit_seconds: Estimated seconds of a fit of the config on all rows.
     """
 
     config: Config

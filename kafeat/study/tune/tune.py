@@ -247,8 +247,7 @@ def tune(asked: TuneOptions) -> Tuning:
         Column to predict, or its values. Several columns of numbers are predicted together; their scores are averaged.
         A list of text names columns, unless it has an entry for every row.
     base : str, path, mapping, Config or None, default None
-        Config to start from: its seed, columns and other settings are kept, and its steps, if it has some, are one of
-        the candidates. A predictor at its end is kept.
+        Config to start from. The search keeps its seed, columns, other settings and predictor, and tries its steps.
     reading : InputOptions or None, default None
         Options for reading a file.
     progress : callable or None, default None
@@ -258,7 +257,7 @@ def tune(asked: TuneOptions) -> Tuning:
     boosting : bool, default True
         True also scores gradient boosting with its defaults on the rows of the chosen map. Needs the extra `evaluate`.
     journal : str or None, default None
-        File that records the trials. One with trials is refused without `resume`; a complete search removes it, after
+        File that records the trials. If it already has trials, pass `resume`. A complete search removes it after
         `write` and the report.
     config_name : str, default "best.yaml"
         Name of the file of the config, for the commands on the page.

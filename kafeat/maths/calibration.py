@@ -59,7 +59,9 @@ class Calibration(NamedTuple):
 def fit_calibration(scores: Floats, classes: Array, weights: Floats | None = None) -> Calibration:
     """Return the calibration with the least log loss, or T = 1 and no biases if the scores are not informative.
 
-    The biases have a penalty that counts as much as one row, so that a class without a row keeps a probability.
+    Each row counts in part for the shares of all classes, together as much as one row. Otherwise, scores that separate
+    these rows would make every error on other rows a certain one (Platt 1999, with equal shares). The biases have a
+    penalty that counts as much as one row, so that a class without a row keeps a probability.
     """
     from scipy.optimize import minimize
 
@@ -69,16 +71,15 @@ def fit_calibration(scores: Floats, classes: Array, weights: Floats | None = Non
     weights, rows = (np.ones(n), n) if weights is None else (weights, rows_of(weights))
     weights = weights / weights.sum()
     unit = float(np.std(scores - scores.mean(axis=1, keepdims=True)))
-    own = np.arange(n), classes
+    wanted = np.tile(np.bincount(classes, weights, c) / (rows + 1.0), (n, 1))
+    wanted[np.arange(n), classes] += rows / (rows + 1.0)
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
         power, biases = parameters[0], parameters[1:]
         inverse = np.exp(power) / unit
         logs = _log_softmax(scores * inverse + biases)
-        value = 0.5 * float(biases @ biases) / rows - float(weights @ logs[own])
-        p = np.exp(logs)
-        p[own] -= 1.0
-        p *= weights[:, None]
+        value = 0.5 * float(biases @ biases) / rows - float(weights @ (wanted * logs).sum(axis=1))
+        p = (np.exp(logs) - wanted) * weights[:, None]
         return value, np.append(inverse * float((p * scores).sum()), p.sum(axis=0) + biases / rows)
 
     bounds = [(np.log(unit / _MOST), np.log(unit / _LEAST)), *[(None, None)] * c]

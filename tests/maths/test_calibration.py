@@ -39,11 +39,14 @@ def test_two_classes_are_those_of_logistic_regression_on_the_difference_of_their
 def test_no_other_temperature_or_biases_have_a_lower_loss(weighted):
     scores, classes = drawn()
     weights = np.random.default_rng(1).random(len(classes)) if weighted else None
-    found = fit_calibration(scores, classes, weights)
+    found, n = fit_calibration(scores, classes, weights), len(classes)
+    shares = np.bincount(classes, weights) / (n if weights is None else weights.sum())
 
     def loss(x):
-        penalty = 0.5 * float(x[1:] @ x[1:]) / len(classes)
-        return loss_of(np.exp(x[0]), x[1:], scores, classes, weights) + penalty
+        penalty = 0.5 * float(x[1:] @ x[1:]) / n
+        of_class = [loss_of(np.exp(x[0]), x[1:], scores, np.full(n, c), weights) for c in range(3)]
+        own = loss_of(np.exp(x[0]), x[1:], scores, classes, weights)
+        return (n * own + shares @ of_class) / (n + 1) + penalty  # one row more has every class by its share
 
     ours = np.append(-np.log(found.temperature), found.biases)
     theirs = minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-6})
@@ -60,6 +63,13 @@ def test_the_mean_probability_of_a_class_is_its_share(seed, rare, n_classes):
     shares = np.bincount(classes, minlength=n_classes) / 500
     # At the optimum they differ by bias / n, the gradient of the penalty.
     np.testing.assert_allclose(found(scores).mean(axis=0), shares - found.biases / 500, atol=1e-4)
+
+
+def test_scores_that_separate_the_rows_do_not_make_an_error_certain():
+    scores = np.eye(3)[np.arange(300) % 3]
+    p = fit_calibration(scores, np.arange(300) % 3)(scores)
+    # As much of one row in 301 has the two other classes as is its share.
+    np.testing.assert_allclose(p.max(axis=1), 1.0 - 2.0 / 3.0 / 301.0, atol=1e-6)
 
 
 def test_a_class_without_rows_keeps_a_probability():

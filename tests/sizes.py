@@ -48,6 +48,8 @@ def shorten_searches(patch: Callable[[object, str, object], None]) -> None:
     trees = size(16, 32)
     patch(space, "_TREES", trees)
     patch(space, "_LEARNED", 0.1 * trees)
+    fewer = {name: [{**one, "n_trees": trees} for one in steps] for name, steps in space.GROWTHS.items()}
+    patch(space, "GROWTHS", fewer)
     patch(trials, "_SCORED", size(60, 3000))
     patch(screen, "EXACT_ROWS", size(60, 100))
     patch(space, "SMOOTH", space.SMOOTH if LARGE else ("rbf", "laplacian"))

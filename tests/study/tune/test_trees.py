@@ -114,20 +114,27 @@ def test_two_columns_for_each_class_are_tried_and_one_for_each_sum_at_least():
     assert first in space.neighbours(DEFAULT)
 
 
-@pytest.mark.parametrize(("classes", "trees"), [(2, 300), (4, 150), (26, 100), (60, 100)])
-def test_many_classes_get_fewer_trees_each_and_very_many_are_mixed(monkeypatch, classes, trees):
+@pytest.mark.parametrize(("classes", "trees", "folds"), [(2, 300, 6), (4, 60, 4), (60, 60, 4)])
+def test_many_classes_get_fewer_trees_each_and_very_many_are_mixed(monkeypatch, classes, trees, folds):
     monkeypatch.setattr("kafeat.study.tune.space._TREES", 300)
     monkeypatch.setattr("kafeat.study.tune.space._LEARNED", 15.0)
+    monkeypatch.setattr("kafeat.study.tune.space.GROWTHS", GROWTHS)
     rows = np.random.default_rng(0).normal(size=(300, 3))
     table = _as_table(rows, [f"c{i % classes}" for i in range(300)])
     space = SearchSpace(_table_of(table, split=None))
     first = next(space.with_trees(DEFAULT))
-    step = union_of(space.steps(first, 512, 300))[-1]["steps"][-1]
-    assert step["n_trees"] == trees
-    assert step["learning_rate"] == pytest.approx(15.0 / trees)
+
+    def grown_by(candidate):
+        return union_of(space.steps(candidate, 512, 300))[-1]["steps"][-1]
+
+    step = grown_by(first)
+    assert (step["n_trees"], step["n_folds"]) == (trees, folds)
+    for one in space.neighbours(first):  # the sum of all steps of a tree's learning is about the same
+        if one.trees != "none":
+            assert 12.0 <= grown_by(one)["n_trees"] * grown_by(one)["learning_rate"] <= 15.5
     fm = kafeat.fit({"steps": [{**step, "n_trees": 16, "n_folds": 2}]}, table, "y")
     outputs = fm.chain.steps[0].state["features"].shape[1]
-    assert outputs == {2: 1, 4: 4, 26: 26, 60: 32}[classes]
+    assert outputs == {2: 1, 4: 4, 60: 32}[classes]
 
 
 def test_without_the_library_trees_are_left_out_and_a_note_says_so(monkeypatch):

@@ -19,3 +19,14 @@ except KafeatError as error:
 width: int = Z.shape[1]
 assert width == 8
 assert Z.dtype == np.float32
+
+
+def mistakes(data: str) -> None:
+    """A type checker finds these: an `ignore` that is not needed is an error."""
+    written: int = kafeat.predict(data, "y.csv", model=feature_map, interval=0.9).rows
+    kafeat.predict(data, "y.csv", model=feature_map, features=True)  # type: ignore[call-arg]
+    kafeat.predict(data, "y.csv", model=feature_map, keep=written)  # type: ignore[arg-type]
+    kafeat.transform(data, "z.npy", model=feature_map, feature=True)  # type: ignore[call-arg]
+    kafeat.fit(config, X, labels=X[:, 0])  # type: ignore[call-arg]
+    kafeat.tune(X, X[:, 0], trial=3)  # type: ignore[call-arg]
+    kafeat.evaluate(feature_map, data, lable="y")  # type: ignore[call-arg]

@@ -136,5 +136,5 @@ def test_every_error_is_tested() -> None:
 
 
 def test_dir_shows_the_functions() -> None:
-    assert set(kafeat.__all__) <= set(dir(kafeat))
+    assert dir(kafeat) == sorted(kafeat.__all__)
     assert all(callable(getattr(kafeat, name)) for name in kafeat.__all__ if name != "__version__")

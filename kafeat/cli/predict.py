@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import fields
 from functools import partial
 
 from kafeat.cli.command import GroupedCommand
 from kafeat.cli.transform import run_transform, transform
+from kafeat.io.options import FeatureOptions
 
-_NOT_HERE = ("features", "unit_variance", "color")
+_NOT_HERE = ("color", *(one.name for one in fields(FeatureOptions)))
 
 HELP = """Write the prediction for every row of IN to OUT. `-` is stdin or stdout, in CSV or Arrow.
 
@@ -30,7 +32,7 @@ predict = GroupedCommand(
     "predict",
     short_help="Write the predictions for a file or for many files.",
     params=[copy(one) for one in transform.params if one.name not in _NOT_HERE],
-    callback=partial(run_transform, features=False, unit_variance=False, needs_predictor=True),
+    callback=partial(run_transform, needs_predictor=True),
     help=HELP,
     epilog=EPILOG,
 )

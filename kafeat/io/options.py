@@ -350,8 +350,8 @@ class InputOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WritingOptions:
-    """Options for writing a file of features, as the user gives them."""
+class FeatureOptions:
+    """Options about features, which predictions do not have."""
 
     features: bool = option(
         False,
@@ -362,6 +362,12 @@ class WritingOptions:
         False, "Multiply the features by one factor, so that their mean variance is 1 and default penalties fit.",
         rare=True,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class WritingOptions:
+    """Options for writing a file of features or predictions, as the user gives them."""
+
     output_format: str | None = option(
         None, "Format of the output (default: by the suffix; stdout is CSV).", group="Output", choices=NAMES
     )
@@ -399,8 +405,8 @@ class WritingOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputOptions(WritingOptions):
-    """Options for writing a file of features, and what its run adds.
+class OutputOptions(FeatureOptions, WritingOptions):
+    """Options for writing a file of features or predictions, and what its run adds.
 
     Attributes:
         keep: Passthrough columns, which are copied unchanged; None copies all columns.

@@ -54,7 +54,15 @@ class Evaluation(dict[str, Any]):
         >>> list(found.to_pandas()["n_components"])
         [64, 256]
         """
-        return Table(map(_row, self.report.summaries)).to_pandas()
+        return self._means.to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._means.__arrow_c_stream__(requested_schema)
+
+    @property
+    def _means(self) -> Table:
+        """The means of each map and setting."""
+        return Table(map(_row, self.report.summaries))
 
     def plot(self) -> Axes:
         """Plot scores over columns, with those of the raw columns and the exact kernel, or errors if there is no label.

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from kafeat.errors import UsageError
+from kafeat.io.readers.memory import table_of_rows
 
 Entries = dict[str, Any]
 """Figures by their names. A name is absent if it has no meaning."""
@@ -128,6 +129,9 @@ class Report:
 
 class Table(list[dict[str, Any]]):
     """Rows of a table as dicts."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return table_of_rows(self).__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> Any:
         """Return the rows as a data frame of pandas."""

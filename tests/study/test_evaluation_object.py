@@ -10,6 +10,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import UsageError
+from kafeat.study.records import Table
 
 STEPS = [{"kind": "standardize"}, {"kind": "fourier", "frequencies": "orthogonal", "weights": "uniform"}]
 UNLABELLED = {"config": {"steps": STEPS}, "sweep": {"n_components": [4, 8]}, "rows": 50, "jobs": 1}
@@ -86,6 +87,15 @@ def test_the_data_frame_has_means_errors_and_settings(found):
     assert frame["score_map"][1] == found["summary"][1]["score_map"]["mean"]
     assert frame["score_map_error"][1] == found["summary"][1]["score_map"]["standard_error"]
     assert not [name for name in frame if isinstance(frame[name][0], dict)]
+    table = pa.RecordBatchReader.from_stream(found).read_all()
+    assert table.column_names == list(frame)
+    assert table["score_map"].to_pylist() == list(frame["score_map"])
+
+
+def test_a_stream_of_arrow_has_all_columns_and_text_for_several_types():
+    rows = Table([{"gamma": "median", "n": 1}, {"gamma": 0.5, "n": 2, "score": 0.25}])
+    read = pa.RecordBatchReader.from_stream(rows).read_all()
+    assert read.to_pydict() == {"gamma": ["median", "0.5"], "n": [1, 2], "score": [None, 0.25]}
 
 
 def test_plots_show_the_scores(found, pyplot):

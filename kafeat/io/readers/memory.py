@@ -120,6 +120,19 @@ def table_of(columns: Mapping[str, Array]) -> pa.Table:
     return pa.table({name: pa.array(values) for name, values in columns.items()})
 
 
+def table_of_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Return a table of rows, null where one lacks a column. A column of values of several types becomes text."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pa.table({name: _column([row.get(name) for row in rows]) for name in names})
+
+
+def _column(values: list[Any]) -> pa.Array:
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if value is None else str(value) for value in values])
+
+
 @dataclass(eq=False)
 class DecodedChunk(Chunk):
     """Rows that were decoded before, with categories as codes."""

@@ -23,11 +23,10 @@ from kafeat.jobs.dataset.plan import DatasetPlan
 from kafeat.jobs.dataset.record import metrics, record_of, spelled
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.options import with_keywords
-from kafeat.jobs.transform.options import FOR_PARTS, Path, TransformOptions
+from kafeat.jobs.transform.options import FOR_PARTS, PredictOptions, TransformOptions
 from kafeat.jobs.transform.outputs import outputs_of
 from kafeat.jobs.transform.result import TransformResult
 from kafeat.jobs.transform.transform import Announce, transform_file
-from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.backends import start_engine
 from kafeat.runtime.environment import count_jobs, now
 
@@ -251,15 +250,15 @@ def transform(options: TransformOptions) -> WrittenData:
     return _written(options)
 
 
-def _written(options: TransformOptions, needs_predictor: bool = False) -> WrittenData:
+def _written(options: PredictOptions, needs_predictor: bool = False) -> WrittenData:
     request, given = DatasetRequest.of(options), changed(options)
 
     def begin(_unit: str) -> AbstractContextManager[None]:
         if needs_predictor:
             request.map.needed_predictor()
         for caution in request.cautions:
-            # The caller is above `run`, `_written`, and `transform` or `_predict` with its keywords.
-            warnings.warn(caution, KafeatWarning, stacklevel=7 if needs_predictor else 6)
+            # The caller is above `run`, `_written`, and `transform` or `predict` with its keywords.
+            warnings.warn(caution, KafeatWarning, stacklevel=6)
         return nullcontext()
 
     done = run(request, [name for name in FOR_PARTS if name in given], begin=begin)
@@ -272,12 +271,8 @@ def _written(options: TransformOptions, needs_predictor: bool = False) -> Writte
     )  # fmt: skip
 
 
-@with_keywords(TransformOptions)
-def _predict(options: TransformOptions) -> WrittenData:
-    return _written(options, needs_predictor=True)
-
-
-def predict(src: Path, dst: Path, *, model: FeatureMap | Path, **options: Any) -> WrittenData:
+@with_keywords(PredictOptions)
+def predict(options: PredictOptions) -> WrittenData:
     """Write the predictions for a file or for many files, as `kafeat predict` does.
 
     Parameters
@@ -288,8 +283,6 @@ def predict(src: Path, dst: Path, *, model: FeatureMap | Path, **options: Any) -
         File to write; for many parts the folder to write them to.
     model : FeatureMap, str or path
         A map that ends in a predictor, or its file.
-    options : keyword arguments
-        The options of `kafeat.transform`, but for `features` and `unit_variance`.
 
     Returns
     -------
@@ -313,7 +306,4 @@ def predict(src: Path, dst: Path, *, model: FeatureMap | Path, **options: Any) -
     >>> kafeat.predict(os.path.join(folder, "x.npy"), os.path.join(folder, "y.csv"), model=fm).content
     'predictions'
     """
-    refused = sorted({"features", "unit_variance"} & set(options))
-    if refused:
-        raise UsageError(f"predict: expected no {refused[0]}, got one: only kafeat.transform accepts it")
-    return _predict(src, dst, model=model, **options)
+    return _written(options, needs_predictor=True)

@@ -12,7 +12,7 @@ from kafeat.io.data_set import Parts, is_data_set, list_parts, must_exist
 from kafeat.io.options import InputOptions, OutputOptions, taken
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.location import place_of
-from kafeat.jobs.transform.options import STRICT, BadRowsLimit, RowOptions, TransformOptions
+from kafeat.jobs.transform.options import STRICT, BadRowsLimit, PredictOptions, RowOptions
 from kafeat.jobs.transform.outputs import levels_of
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from kafeat.jobs.transform.transform import TransformJob
@@ -44,7 +44,7 @@ class DatasetRequest:
     metrics: Location | None = None
 
     @classmethod
-    def of(cls, asked: TransformOptions) -> DatasetRequest:
+    def of(cls, asked: PredictOptions) -> DatasetRequest:
         """Parse the locations and the limit among the options."""
         if asked.metrics is not None and not str(asked.metrics).endswith(".prom"):
             raise UsageError(

@@ -1,6 +1,6 @@
-"""Options of `kafeat transform`, each declared once, and the rules for rows that are made from them.
+"""Options of `kafeat transform` and `predict`, each declared once, and the rules for rows that are made from them.
 
-The command's option and the documented keyword of `kafeat.transform` are made from one declaration. The command line
+The command's option and the documented keyword of Python are made from one declaration. The command line
 imports this file for its help, so it imports nothing slow.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from kafeat.errors import UsageError
-from kafeat.io.options import INTERVAL, JOBS, InputOptions, WritingOptions, option
+from kafeat.io.options import INTERVAL, JOBS, FeatureOptions, InputOptions, WritingOptions, option
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -61,8 +61,8 @@ class RuleOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformOptions(RuleOptions, WritingOptions, InputOptions, Files):
-    """Files and options of `kafeat transform`, as the user gives them."""
+class PredictOptions(RuleOptions, WritingOptions, InputOptions, Files):
+    """Files and options of `kafeat predict`, as the user gives them."""
 
     keep: str | Sequence[str] = option(
         (), "Input columns to copy to the output, separated by commas, or `all`.",
@@ -121,6 +121,11 @@ class TransformOptions(RuleOptions, WritingOptions, InputOptions, Files):
         rare=True,
         metavar="URL",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformOptions(FeatureOptions, PredictOptions):
+    """Files and options of `kafeat transform`, as the user gives them."""
 
 
 FOR_PARTS = ("engine", "scheduler", "resume", "max_failures")

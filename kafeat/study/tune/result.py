@@ -117,6 +117,9 @@ class Tuning:
         """Return the table as a data frame of pandas."""
         return self.table.to_pandas()
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
     def plot(self) -> Axes:
         """Plot the score of the chosen map over columns. A search with a fixed number of columns is a single point.
 

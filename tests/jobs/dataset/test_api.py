@@ -125,7 +125,7 @@ def test_a_caution_names_the_line_of_the_call(folder, tmp_path):
 def test_predict_refuses_a_map_and_options_of_features(folder, tmp_path):
     with pytest.raises(UsageError, match="predictor"):
         kafeat.predict(folder / "rows.parquet", tmp_path / "y.csv", model=folder / "map.joblib")
-    with pytest.raises(UsageError, match="predict: expected no features, got one"):
+    with pytest.raises(TypeError, match=r"kafeat\.predict: got an unexpected keyword argument 'features'"):
         kafeat.predict(
             folder / "rows.parquet", tmp_path / "y.csv", model=folder / "model.joblib", features=True
         )

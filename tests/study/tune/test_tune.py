@@ -69,7 +69,7 @@ def test_the_yaml_is_the_config_and_fits(tmp_path):
     (tmp_path / "best.yaml").write_text(tuning.yaml)
     assert load_config(tmp_path / "best.yaml") == tuning.config
     assert tuning.fit().n_components == 16
-    assert len(tuning.to_pandas()) == len(tuning.table)
+    assert pa.table(tuning).num_rows == len(tuning.to_pandas()) == len(tuning.table)
     assert "<table>" in tuning._repr_html_()
     assert json.loads(json.dumps(tuning.to_plain()))["score"] == tuning.score
 

@@ -329,7 +329,10 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     """Return the form that most of the distinct texts have. A form from the options comes first."""
     words = _present(texts, asked)
     some = words[:_SOME]
-    days = [match[1] for match in map(_WEEKDAY.match, some) if match and match[0][:3].lower() not in _MONTHS]
+    found = [(word[:3].lower(), match[1]) for word in some if (match := _WEEKDAY.match(word))]
+    days = [
+        mark for word, mark in found if mark != " " or word not in _MONTHS
+    ]  # Jul 31, and mar, 31 (Tuesday)
     weekday = f"%a{days[0]}" if 2 * len(days) > len(some) else ""
     dates = (_WEEKDAY.sub("", word, count=1) if weekday else word for word in some)
     marks = {(match[1], len(match[2])) for match in map(_THREE_NUMBERS.fullmatch, dates) if match}

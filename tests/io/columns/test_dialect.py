@@ -397,7 +397,7 @@ def test_other_forms_are_asked_for(tmp_path):
 def test_months_short_years_and_digits_are_dates(
     tmp_path: Path, texts: list[str], form: str, days: list[tuple[int, int]]
 ) -> None:
-    path = written(tmp_path, "t,n\n" + "".join(f"{text},1\n" for text in texts))
+    path = written(tmp_path, "t,n\n" + "".join(f'"{text}",1\n' for text in texts))
     fm = fitted(date_parts("month", "day"), path)
     assert fm.columns.dialect["dates"] == {"t": form}
     assert features(fm, path) == [[1, *day] for day in days]

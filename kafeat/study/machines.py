@@ -12,6 +12,7 @@ import numpy as np
 from kafeat.contract import InputRows
 from kafeat.errors import DataError, UsageError, quoted
 from kafeat.jobs.fit import Inputs, Listener, MapOnData, RereadableData, plain_names, timed
+from kafeat.maths import Judged
 from kafeat.pictures import ModelFigures
 from kafeat.study.candidates import ComparedMap, Fit
 from kafeat.study.importance import Losses, named, rows_to_shuffle, score_losses
@@ -124,7 +125,8 @@ class Machines:
     ) -> None:
         self._learner, self._data, self._split, self._request = learner, data, split, request
         self.truth = truth
-        self.scoring = Scoring.of(truth.task, request, learner.probabilities)
+        predicts: tuple[Judged, ...] = ("probabilities",) if learner.probabilities else ()
+        self.scoring = Scoring.of(truth.task, request, request.learner, predicts)
         self._exact_rows, self._penalty = request.exact_rows, request.penalty
         # Several maps often have the same raw columns, and the same exact kernel.
         self._raw: dict[tuple[object, ...], tuple[Learned, Learned | str]] = {}

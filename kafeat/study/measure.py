@@ -11,10 +11,9 @@ from kafeat.contract import InputRows, SparseRows, numbers_of
 from kafeat.errors import DataError, quoted
 from kafeat.jobs.fit import SILENT, LabelSummary, Listener, MapOnData, RereadableData, check_split
 from kafeat.maths import TaskKind, task_of
-from kafeat.model import FeatureMap
 from kafeat.pictures import MapFigures, map_figures, same_map
 from kafeat.runtime.environment import count_jobs
-from kafeat.study.candidates import ComparedMap, Fit
+from kafeat.study.candidates import ComparedMap
 from kafeat.study.learners import Learner, Split, Truth, split
 from kafeat.study.machines import Machines, learner_of
 from kafeat.study.records import Entries, Record
@@ -131,10 +130,7 @@ class Evaluator:
         compared = compared_rows(rows, candidate, request.rows)
         _, X = subject.select_rows(compared)
         measured, reference, (K, Z) = subject.errors(X)
-        about = {
-            **_of_map(candidate, fit, subject), **self._of_rows(candidate, fit.map, compared, X),
-            "reference": reference,
-        }  # fmt: skip
+        about = {**self._about(candidate, subject, compared, X), "reference": reference}
         learned, exhibits, figures = Record(about={}), self._exhibits, None
         drawn = exhibits is not None and not any(same_map(one.about, about) for one in exhibits)
         if self._machines is not None:
@@ -145,23 +141,16 @@ class Evaluator:
         kernel = {"fit_seconds": fit.seconds, **measured}
         return replace(learned, about={**about, **learned.about}, kernel=kernel)
 
-    def _of_rows(self, candidate: ComparedMap, fm: FeatureMap, compared: Mask, X: InputRows) -> Entries:
-        """Return the entries of a record about the rows that are compared."""
-        n = len(self._rows.test)
-        numbers = X.values if isinstance(X, SparseRows) else numbers_of(X)
+    def _about(self, candidate: ComparedMap, subject: MapOnData, compared: Mask, X: InputRows) -> Entries:
+        """Return the entries of a record about a map, and about the rows that are compared."""
+        fm, numbers = subject.map, X.values if isinstance(X, SparseRows) else numbers_of(X)
         return {
+            "map": candidate.name, "setting": candidate.setting,
+            "seed": fm.config.seed, "kinds": [one.step.kind for one in fm.chain.steps],
+            "n_components": fm.n_components, "n_features_in": subject.n_features_in, "columns_raw": subject.raw_width,
+            "dtype": subject.dtype.name, "bytes_per_row": fm.n_components * subject.dtype.itemsize,
             "split_seed": self._rows.seed, "rows": len(X),
             "rows_seen_in_fit": candidate.rows_seen(fm, self._data, compared),
-            "data_rows": n, "missing_share": float(np.isnan(numbers).sum() / (len(X) * X.shape[1])),
+            "data_rows": len(self._rows.test),
+            "missing_share": float(np.isnan(numbers).sum() / (len(X) * X.shape[1])),
         }  # fmt: skip
-
-
-def _of_map(candidate: ComparedMap, fit: Fit, subject: MapOnData) -> Entries:
-    """Return the entries of a record about a map before it is compared."""
-    fm: FeatureMap = fit.map
-    return {
-        "map": candidate.name, "setting": candidate.setting,
-        "seed": fm.config.seed, "kinds": [one.step.kind for one in fm.chain.steps],
-        "n_components": fm.n_components, "n_features_in": subject.n_features_in, "columns_raw": subject.raw_width,
-        "dtype": subject.dtype.name, "bytes_per_row": fm.n_components * subject.dtype.itemsize,
-    }  # fmt: skip

@@ -25,10 +25,9 @@ from kafeat.maths import (
     compared_scores,
     coverage_p_value,
     reliability,
-    score_for,
     task_to_score,
 )
-from kafeat.model import FeatureMap, FittedPredictor, PredictedLabels
+from kafeat.model import FeatureMap, PredictedLabels
 from kafeat.model.load import load
 from kafeat.pictures import ModelFigures
 from kafeat.study.candidates import Fit
@@ -41,6 +40,7 @@ from kafeat.types import Array, Floats, Mask
 # Levels of intervals whose coverage is measured.
 _LEVELS = (0.8, 0.9, 0.95)
 Levels = tuple[float, ...]
+_OF_MODELS: tuple[Judged, ...] = ("probabilities", "intervals")
 
 
 @dataclass(frozen=True)
@@ -311,7 +311,8 @@ def _scored(fm: FeatureMap, name: str, data: RereadableData, request: Evaluation
     own = predictor.labels
     request = replace(request, label=request.labels or tuple(data.columns_named(own.names)))
     labels, task = _labels_to_score(own, data, request)
-    deciding = _deciding(predictor, task, name, request)
+    some = _OF_MODELS if predictor.has_interval(request.interval) else _OF_MODELS[:1]
+    deciding = Scoring.of(task, request, name, some).first
     every, truth = np.ones(len(labels), dtype=bool), Truth(task, labels, Folded.of(None, len(labels)))
     subject = MapOnData(fm, data, jobs=request.jobs, reserved=request.reserved)
     scored = score_model(fm, subject, truth, every, request, deciding)
@@ -331,15 +332,6 @@ def _scored(fm: FeatureMap, name: str, data: RereadableData, request: Evaluation
         "scoring": deciding.name,
     }  # fmt: skip
     return Record(about=about, scored=Scored(tested=tested))
-
-
-def _deciding(
-    predictor: FittedPredictor, task: PredictionTask, name: str, request: EvaluationRequest
-) -> Score:
-    """Return the requested score. Refuse one that cannot judge the model's predictions."""
-    predicts: tuple[Judged, ...] = ("probabilities", "intervals")
-    some = predicts if predictor.has_interval(request.interval) else predicts[:1]
-    return score_for(next(iter(request.scores), None), task.kind, name, some, request.interval)
 
 
 def _labels_to_score(

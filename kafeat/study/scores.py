@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,14 +46,13 @@ class Scoring:
     probabilities: bool
 
     @classmethod
-    def of(cls, task: PredictionTask, asked: EvaluationRequest, probabilities: bool) -> Scoring:
-        """Return the scoring of the learner by the requested scores, or by the default score of the task."""
-        predicts: tuple[Judged, ...] = ("probabilities",) if probabilities else ()
-        scores = [
-            score_for(name, task.kind, asked.learner, predicts, asked.interval)
-            for name in asked.scores or ("auto",)
-        ]
-        return cls(task, scores[0], probabilities)
+    def of(
+        cls, task: PredictionTask, asked: EvaluationRequest, who: str, predicts: Collection[Judged]
+    ) -> Scoring:
+        """Return the scoring of what `who` predicts by the requested scores, or by the default score of the task."""
+        names = asked.scores or ("auto",)
+        scores = [score_for(name, task.kind, who, predicts, asked.interval) for name in names]
+        return cls(task, scores[0], "probabilities" in predicts)
 
     def _judged(self, score: Score, tested: Tested) -> Floats | None:
         """Return the predictions that a score judges, or None if there are none."""

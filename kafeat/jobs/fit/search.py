@@ -93,9 +93,7 @@ class Subset:
     @property
     def labels(self) -> Array:
         """The labels of the rows."""
-        if self.sample.label is None:
-            raise TypeError("a search by score without a label has to be refused before fitting")
-        return self.sample.label
+        return self.sample.needed_label
 
     def features(self, chain: Chain) -> Floats:
         """Return the features of the rows in float64."""

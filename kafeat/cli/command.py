@@ -226,6 +226,11 @@ class GroupedCommand(click.Command):
             formatter.write_text(f"{len(every) - len(shown)} more options: {ctx.command_path} --help-all")
 
 
+def command(short_help: str, examples: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Return the decorator of a command, with its line in the list of commands and its examples."""
+    return click.command(cls=GroupedCommand, short_help=short_help, epilog=f"\b\n{examples}")
+
+
 def _place_of(name: str, context: click.Context) -> str:
     """Return which other commands have an option of this name, and the config key that sets it for this command."""
     places = [

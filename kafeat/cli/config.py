@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafeat.cli import log, options
-from kafeat.cli.command import GroupedCommand
+from kafeat.cli.command import command
 from kafeat.jobs.options import ColumnOptions
 
 if TYPE_CHECKING:
@@ -16,11 +16,9 @@ if TYPE_CHECKING:
 _DEFAULT_KIND = "nystroem"
 
 
-@click.command(
-    cls=GroupedCommand,
-    short_help="Write a config to start from, or check configs.",
-    epilog="""\b
-Examples:
+@command(
+    "Write a config to start from, or check configs.",
+    """Examples:
   kafeat config > start.yaml
   kafeat config --kind fourier > rbf.yaml
   kafeat config --for sample_data/rentals.csv --label income > rentals.yaml

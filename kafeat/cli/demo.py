@@ -5,14 +5,12 @@ from __future__ import annotations
 import click
 
 from kafeat.cli import options
-from kafeat.cli.command import GroupedCommand
+from kafeat.cli.command import command
 
 
-@click.command(
-    cls=GroupedCommand,
-    short_help="Write sample data and configs to try kafeat with.",
-    epilog="""\b
-Example:
+@command(
+    "Write sample data and configs to try kafeat with.",
+    """Example:
   kafeat demo try
   cd try
   kafeat tune sample_data/digits.parquet best.yaml --label label \\

@@ -7,14 +7,12 @@ import json
 import click
 
 from kafeat.cli import log, options
-from kafeat.cli.command import GroupedCommand
+from kafeat.cli.command import command
 
 
-@click.command(
-    cls=GroupedCommand,
-    short_help="List the differences between two maps.",
-    epilog="""\b
-Examples:
+@command(
+    "List the differences between two maps.",
+    """Examples:
   kafeat fit --config configs/nystroem.yaml sample_data/digits.parquet \\
       other.joblib --label label
   kafeat diff map.joblib other.joblib

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from kafeat.cli import log, options
-from kafeat.cli.command import GroupedCommand, long_name
+from kafeat.cli.command import command, long_name
 from kafeat.cli.overlaps import FileName
 from kafeat.errors import DataError, UsageError, without_secrets
 from kafeat.study.request import EvaluationRequest, NamedRecipe
@@ -122,11 +122,9 @@ list_experiments = options.option(
 )  # fmt: skip
 
 
-@click.command(
-    cls=GroupedCommand,
-    short_help="Test a map or a model on held-out rows.",
-    epilog="""\b
-Examples:
+@command(
+    "Test a map or a model on held-out rows.",
+    """Examples:
   kafeat evaluate --model map.joblib sample_data/digits.parquet --label label
   kafeat evaluate --config configs/fourier.yaml --sweep n_components=32,128 \\
       --seeds 2 sample_data/digits.parquet

@@ -5,14 +5,12 @@ from __future__ import annotations
 import click
 
 from kafeat.cli import log, options
-from kafeat.cli.command import GroupedCommand
+from kafeat.cli.command import command
 
 
-@click.command(
-    cls=GroupedCommand,
-    short_help="Write a map as an ONNX graph.",
-    epilog="""\b
-Examples:
+@command(
+    "Write a map as an ONNX graph.",
+    """Examples:
   kafeat export map.joblib features.onnx
   kafeat export map.joblib features.onnx --opset 21 -v
 """,

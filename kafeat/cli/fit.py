@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafeat.cli import log, options
-from kafeat.cli.command import GroupedCommand
+from kafeat.cli.command import command
 from kafeat.cli.overlaps import located
 from kafeat.jobs.options import FitOptions
 
@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     from kafeat.io.options import InputOptions
 
 
-@click.command(
-    cls=GroupedCommand,
-    short_help="Fit the map of a config on a table, and save it.",
-    epilog="""\b
-Example:
+@command(
+    "Fit the map of a config on a table, and save it.",
+    """Example:
   kafeat fit --config configs/fourier.yaml sample_data/digits.parquet \\
       map.joblib --label label
 """,

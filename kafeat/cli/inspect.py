@@ -7,17 +7,15 @@ from typing import Any
 import click
 
 from kafeat.cli import log, options
-from kafeat.cli.command import GroupedCommand
+from kafeat.cli.command import command
 
 # How many columns to show the share of a metric for, and how many values of a search, without -v.
 _MOST_SHOWN = 8
 
 
-@click.command(
-    cls=GroupedCommand,
-    short_help="Show what is in a map.",
-    epilog="""\b
-Example:
+@command(
+    "Show what is in a map.",
+    """Example:
   kafeat inspect map.joblib
 """,
 )

@@ -5,17 +5,15 @@ from __future__ import annotations
 import click
 
 from kafeat.cli import options
-from kafeat.cli.command import GroupedCommand
+from kafeat.cli.command import command
 
 # The kinds that most tables need, most used first. All others follow alphabetically.
 _FIRST = ("nystroem", "fourier", "homogeneous", "standardize", "quantile", "one_hot", "impute", "ridge")
 
 
-@click.command(
-    cls=GroupedCommand,
-    short_help="List the kinds of steps, or show one.",
-    epilog="""\b
-Examples:
+@command(
+    "List the kinds of steps, or show one.",
+    """Examples:
   kafeat kinds
   kafeat kinds fourier
 """,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafeat.cli import log, options
-from kafeat.cli.command import GroupedCommand
+from kafeat.cli.command import command
 from kafeat.errors import counted
 from kafeat.jobs.transform.options import FOR_PARTS, TransformOptions
 
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     from kafeat.jobs.transform.result import TransformResult
 
 
-@click.command(
-    cls=GroupedCommand,
-    short_help="Write the features of a file or of many files.",
-    epilog="""\b
-Examples:
+@command(
+    "Write the features of a file or of many files.",
+    """Examples:
   kafeat transform --model map.joblib sample_data/digits.parquet \\
       features.parquet --keep label
   kafeat transform --model map.joblib - - < sample_data/digits.csv \\

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafeat.cli import log, options
-from kafeat.cli.command import GroupedCommand
+from kafeat.cli.command import command
 from kafeat.cli.overlaps import journal_of, located
 from kafeat.study.tune.options import TuneOptions
 
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from kafeat.study.tune.result import Tuning
 
 
-@click.command(
-    cls=GroupedCommand,
-    short_help="Choose the best map for a table and its label.",
-    epilog="""\b
-Example:
+@command(
+    "Choose the best map for a table and its label.",
+    """Example:
   kafeat tune sample_data/digits.parquet best.yaml --label label \\
       --columns 256 --time 1m
   kafeat fit --config best.yaml sample_data/digits.parquet map.joblib \\

@@ -7,17 +7,15 @@ from typing import Any
 import click
 
 from kafeat.cli import log, options
-from kafeat.cli.command import GroupedCommand
+from kafeat.cli.command import command
 from kafeat.cli.overlaps import located
 from kafeat.io.options import InputOptions
 from kafeat.jobs.options import VerifyOptions
 
 
-@click.command(
-    cls=GroupedCommand,
-    short_help="Check that an output holds the features of an input.",
-    epilog="""\b
-Examples:
+@command(
+    "Check that an output holds the features of an input.",
+    """Examples:
   kafeat transform --model map.joblib sample_data/digits.parquet \\
       features.parquet --stats features.json
   kafeat verify --model map.joblib sample_data/digits.parquet \\

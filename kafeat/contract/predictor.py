@@ -1,6 +1,7 @@
 """The contract of a predictor: the last step of a config, a model of the label that is fitted on all rows.
 
-A predictor never sees labels. It gets targets: scaled numbers, or 1 in the column of a row's class and 0 elsewhere.
+A predictor never sees labels. It gets targets: scaled numbers, probabilities of classes, or 1 in the column of a row's
+class and 0 elsewhere.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from kafeat.contract.folds import RANDOM, Folds
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import Sample, Step, parameter
+from kafeat.contract.step import Sample, Step, parameter, refuse_parameter
 from kafeat.contract.traits import ExactTraits, LabelTraits, NumberTraits, Traits
 from kafeat.types import Array, Floats, Mask, State
 
@@ -113,8 +114,10 @@ class Predictor(Step):
     penalties: ClassVar[tuple[float, ...]]
     """The multiples that `auto` chooses from."""
 
-    task: Literal["auto", "classification", "regression"] = parameter(
-        "auto", "classes or numbers; auto: text, booleans and few common whole numbers are classes"
+    task: Literal["auto", "classification", "regression", "soft"] = parameter(
+        "auto",
+        "classes or numbers; auto: text, booleans and few common whole numbers are classes; soft: several label "
+        "columns are the probabilities of classes",
     )
     class_weight: Literal["none", "balanced"] = parameter(
         "none", "every row counts as one; balanced: every class counts the same"
@@ -131,6 +134,12 @@ class Predictor(Step):
             label=self.always.label.needing({f"kind: {self.kind}": "to predict"}),
             exact=ExactTraits(none=f"{self.kind} is a predictor and has no kernel"),
         )
+
+    def check_parameters(self) -> None:
+        if self.task == "soft" and self.class_weight != "none":
+            refuse_parameter(
+                "class_weight", "none with `task: soft`, whose rows have no true class", self.class_weight
+            )
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         raise TypeError(f"{self.kind} is fitted on all rows: call `begin`")

@@ -182,8 +182,8 @@ ONLY = Option(
 )  # fmt: skip
 TASK = Option(
     help="What the label is. With auto, text is classes, and so are two whole numbers, or at most 20 that follow one "
-    "another and are each common.",
-    choices=("auto", "classification", "regression"),
+    "another and are each common. With soft, several columns are the probabilities of classes.",
+    choices=("auto", "classification", "regression", "soft"),
 )  # fmt: skip
 DROP_UNLABELLED = Option(help="Leave out rows without a label, and report how many.", rare=True)
 WEIGHT = Option(

@@ -24,9 +24,9 @@ def softmax(scores: Floats, temperature: float, out: Floats) -> None:
     out /= out.sum(axis=1, keepdims=True)
 
 
-def softmax_loss(scores: Floats, classes: Array, weights: Floats | None = None) -> float:
-    """Return the mean of −log softmax(s) over rows with scores (n, c), for the classes with these numbers (n,)."""
-    losses = -_log_softmax(scores)[np.arange(len(scores)), classes]
+def softmax_loss(scores: Floats, targets: Floats, weights: Floats | None = None) -> float:
+    """Return the mean of −Σ q log softmax(s) over rows with scores and targets q (n, c), which sum to 1."""
+    losses = -(targets * _log_softmax(scores)).sum(axis=1)
     return float(np.average(losses, weights=weights))
 
 
@@ -56,12 +56,13 @@ class Calibration(NamedTuple):
         return probabilities
 
 
-def fit_calibration(scores: Floats, classes: Array, weights: Floats | None = None) -> Calibration:
+def fit_calibration(scores: Floats, targets: Floats, weights: Floats | None = None) -> Calibration:
     """Return the calibration with the least log loss, or T = 1 and no biases if the scores are not informative.
 
-    Each row counts in part for the shares of all classes, together as much as one row. Otherwise, scores that separate
-    these rows would make every error on other rows a certain one (Platt 1999, with equal shares). The biases have a
-    penalty that counts as much as one row, so that a class without a row keeps a probability.
+    The targets (n, c) of a row are probabilities, or 1 for its class and 0 elsewhere. Each row counts in part for the
+    shares of all classes, together as much as one row. Otherwise, scores that separate these rows would make every
+    error on other rows a certain one (Platt 1999, with equal shares). The biases have a penalty that counts as much as
+    one row, so that a class without a row keeps a probability.
     """
     from scipy.optimize import minimize
 
@@ -71,8 +72,8 @@ def fit_calibration(scores: Floats, classes: Array, weights: Floats | None = Non
     weights, rows = (np.ones(n), n) if weights is None else (weights, rows_of(weights))
     weights = weights / weights.sum()
     unit = float(np.std(scores - scores.mean(axis=1, keepdims=True)))
-    wanted = np.tile(np.bincount(classes, weights, c) / (rows + 1.0), (n, 1))
-    wanted[np.arange(n), classes] += rows / (rows + 1.0)
+    shares = (weights[:, None] * targets).sum(axis=0)
+    wanted = shares / (rows + 1.0) + targets * (rows / (rows + 1.0))
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
         power, biases = parameters[0], parameters[1:]
@@ -93,8 +94,8 @@ def of_all_classes(scores: Floats) -> Floats:
     return np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
 
 
-def held_out_probabilities(scores: Floats, classes: Array, weights: Floats | None = None) -> Floats:
-    """Return probabilities of rows with scores (n, c). Each half of the rows is calibrated on the other.
+def held_out_probabilities(scores: Floats, targets: Floats, weights: Floats | None = None) -> Floats:
+    """Return probabilities of rows with scores and targets (n, c). Each half is calibrated on the other.
 
     For two classes, the scores may be those of the second one, (n, 1).
     """
@@ -102,7 +103,7 @@ def held_out_probabilities(scores: Floats, classes: Array, weights: Floats | Non
     out: Floats = np.empty(scores.shape)
     for half, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
         known = None if weights is None else weights[other]
-        out[half] = fit_calibration(scores[other], classes[other], known)(scores[half])
+        out[half] = fit_calibration(scores[other], targets[other], known)(scores[half])
     return out
 
 

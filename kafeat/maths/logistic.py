@@ -1,8 +1,9 @@
 """Multinomial logistic regression on features in memory, by L-BFGS.
 
-The loss is Σ_i −log softmax(Wᵀz_i + b)_{y_i} + λ/2 ‖W‖². It is minimized over V with W = R⁻¹V, where RᵀR is the centred
-ZᵀZ/4 + λ. The Hessian of the loss is at most ZᵀZ/2 + λ (Böhning 1992), so in V it is near the identity, and about
-twenty iterations are enough even for strongly correlated features.
+The loss is −Σ_i Σ_c q_ic log softmax(Wᵀz_i + b)_c + λ/2 ‖W‖². The q_ic are probabilities of the classes, or 1 for the
+class of row i and 0 elsewhere. It is minimized over V with W = R⁻¹V, where RᵀR is the centred ZᵀZ/4 + λ. The Hessian of
+the loss is at most ZᵀZ/2 + λ (Böhning 1992), so in V it is near the identity, and about twenty iterations are enough
+even for strongly correlated features.
 """
 
 from __future__ import annotations
@@ -24,21 +25,15 @@ _TOLERANCE = 1e-9
 
 
 class LogisticProblem:
-    """Features Z (n, D), the numbers (n,) of their classes and weights (n,), to be fitted with any penalty by threads.
+    """Features Z (n, D), targets (n, c) whose rows sum to 1, and weights (n,), to fit with any penalty by threads.
 
     Penalties are multiples of the mean diagonal of the centred ZᵀZ. Sums are taken over blocks in a fixed order.
     """
 
-    def __init__(self, Z: Floats, classes: Array, weights: Floats, n_classes: int, jobs: int) -> None:
+    def __init__(self, Z: Floats, targets: Floats, weights: Floats, jobs: int) -> None:
         width = Z.shape[1]
         require_memory(5.0 * width * width, f"logistic: {width:,} columns", FEWER_COLUMNS)
-        self._Z, self._classes, self._weights, self._n_classes, self._jobs = (
-            Z,
-            classes,
-            weights,
-            n_classes,
-            jobs,
-        )
+        self._Z, self._targets, self._weights, self._jobs = Z, targets, weights, jobs
         total = float(weights.sum())
         self._blocks = blocks(len(Z), width, _MOST_NUMBERS)
         self._mean = sum(each(self._sum, self._blocks, jobs)) / total
@@ -48,7 +43,7 @@ class LogisticProblem:
             zz += z.T @ (z * weights[block, None])
         self._zz, self._total = zz, total
         self._diagonal = float(np.trace(zz)) / len(zz)
-        shares = np.bincount(classes, weights, n_classes) / total
+        shares = (weights[:, None] * targets).sum(axis=0) / total
         self._prior = np.log(np.maximum(shares, 1e-9))
 
     def _sum(self, block: slice) -> Floats:
@@ -68,7 +63,7 @@ class LogisticProblem:
         from scipy.linalg import solve_triangular
         from scipy.optimize import minimize
 
-        D, c = len(self._zz), self._n_classes
+        D, c = len(self._zz), self._targets.shape[1]
         R = lapack.cholesky(self._zz / 4.0 + penalty * np.eye(D))
         # In the units of V, an intercept also has a curvature of about 1.
         unit = np.sqrt(self._total / 4.0)
@@ -94,14 +89,14 @@ class LogisticProblem:
         offset = b - self._mean @ W
 
         def of_block(block: slice) -> tuple[float, Floats, Floats]:
-            Z, y, w = self._Z[block], self._classes[block], self._weights[block]
+            Z, targets, w = self._Z[block], self._targets[block], self._weights[block]
             scores = (Z @ narrow).astype(np.float64) + offset
             scores -= scores.max(axis=1, keepdims=True)
             p = np.exp(scores)
             sums = p.sum(axis=1)
-            value = float(w @ (np.log(sums) - scores[np.arange(len(y)), y]))
+            value = float(w @ (np.log(sums) - (targets * scores).sum(axis=1)))
             p /= sums[:, None]
-            p[np.arange(len(y)), y] -= 1.0
+            p -= targets
             p *= w[:, None]
             return value, (Z.T @ p.astype(Z.dtype)).astype(np.float64), p.sum(axis=0)
 
@@ -129,7 +124,7 @@ class LogisticMachine:
             jitter = rounding_of(float(np.abs(Z).max()), len(Z))
             Z = lapack.cholesky(Z + jitter * np.eye(len(Z)), lower=True)
         c = len(self.classes_)
-        problem = LogisticProblem(Z, numbers, np.ones(len(y)), c, 1)
+        problem = LogisticProblem(Z, np.eye(c)[numbers], np.ones(len(y)), 1)
         W, self._intercept = problem.fit(self._penalty * (2.0 if c == 2 else 1.0))
         if self._is_kernel:  # f(x) = k(x, ·)L⁻ᵀw
             W = solve_triangular(Z, W, trans="T", lower=True)

@@ -32,8 +32,8 @@ class Score:
         name: Its name in options and in JSON.
         kind: The task that it is for; None for both.
         measure: Returns it, as it is usually stated, for predictions (n, k) of classes and the numbers of the true ones
-            (n,), or for predicted numbers (n, k) and the true ones (n, k). For intervals, the arguments are their ends
-            (n, 2, k), the true numbers, and the probability.
+            (n,), or for predicted numbers or probabilities (n, k) and the true ones (n, k). For intervals, the
+            arguments are their ends (n, 2, k), the true numbers, and the probability.
         title: Its name for people; empty if that is the name itself.
         is_error: True if lower is better. The best value is then 0, and otherwise 1.
         judges: The predictions that it needs: numbers of any size, probabilities of classes, or intervals.
@@ -90,7 +90,8 @@ class Score:
             unit = task.unit if self.unit else 1.0  # squares in the unit of the label may overflow
             levels = (self.level,) if self.judges == "intervals" else ()
             return self.measure(predicted * unit, task.targets(labels) * unit, *levels)
-        return self.measure(of_all_classes(predicted), task.numbers(labels))
+        truth = task.targets(labels) if self.needs_probabilities else task.numbers(labels)
+        return self.measure(of_all_classes(predicted), truth)
 
     def of_constant(self, task: PredictionTask, known: Array, labels: Array) -> float:
         """Return the score on `labels` of one prediction for all rows: the mean of `known`, or the shares of classes.
@@ -122,10 +123,7 @@ class Score:
 
 def constant_predictions(task: PredictionTask, known: Array, n: int) -> Floats:
     """Return the mean of known numbers, or the shares of known classes, for n rows, (n, k)."""
-    if task.classes is None:
-        constant = task.targets(known).mean(axis=0)
-    else:
-        constant = np.bincount(task.numbers(known), minlength=len(task.classes)) / len(known)
+    constant = task.targets(known).mean(axis=0)
     return np.broadcast_to(constant, (n, len(constant)))
 
 
@@ -167,15 +165,15 @@ def _auc(predicted: Floats, classes: Array) -> float:
     return float(np.mean(each))
 
 
-def _log_loss(predicted: Floats, classes: Array) -> float:
-    """Return the mean of −log p of the true class; p is at least the machine epsilon."""
-    of_class = predicted[np.arange(len(classes)), classes]
-    return -float(np.log(np.maximum(of_class, np.finfo(np.float64).eps)).mean())
+def _log_loss(predicted: Floats, truth: Floats) -> float:
+    """Return the mean over the rows of −Σ q log p over the classes, for the true q; p is at least machine epsilon."""
+    logs = np.log(np.maximum(predicted, np.finfo(np.float64).eps))
+    return -float((truth * logs).sum(axis=1).mean())
 
 
-def _brier(predicted: Floats, classes: Array) -> float:
-    """Return the mean over the rows of Σ (p − 1 for the true class, else p)² over the classes (Brier 1950)."""
-    return float(np.square(predicted - np.eye(predicted.shape[1])[classes]).sum(axis=1).mean())
+def _brier(predicted: Floats, truth: Floats) -> float:
+    """Return the mean over the rows of Σ (p − q)² over the classes, for the true q (Brier 1950)."""
+    return float(np.square(predicted - truth).sum(axis=1).mean())
 
 
 def _mae(predicted: Floats, Y: Floats) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -12,7 +13,8 @@ from kafeat.errors import DataError, quoted
 from kafeat.types import Array, Floats
 
 Kind = Literal["classification", "regression"]
-TaskKind = Literal["auto", "classification", "regression"]
+TaskKind = Literal["auto", "classification", "regression", "soft"]
+"""How the label is read. For `soft`, it is the probabilities (n, k) of k classes."""
 
 # More distinct whole numbers than this are a quantity, and so are numbers if one of them is in fewer rows than both.
 _MOST_CLASSES, _COMMON_ROWS, _COMMON_SHARE = 20, 20, 0.03
@@ -22,7 +24,8 @@ _MOST_CLASSES, _COMMON_ROWS, _COMMON_SHARE = 20, 20, 0.03
 class PredictionTask:
     """A classification with the names of its classes, or a regression of (y − centre)/unit.
 
-    For several numbers per row, centre and unit are arrays (k,).
+    The labels of a classification are classes (n,), or rows of the probabilities (n, k) of all classes. For several
+    numbers per row, centre and unit are arrays (k,).
     """
 
     kind: Kind
@@ -31,11 +34,11 @@ class PredictionTask:
     unit: float | Floats = 1.0
 
     def targets(self, labels: Array) -> Floats:
-        """Return the targets (n, k): the scaled numbers, or 1 in the column of the class and 0 elsewhere."""
+        """Return the targets (n, k): scaled numbers, probabilities, or 1 in the column of the class and 0 elsewhere."""
         if self.classes is None:
             scaled = self._scaled(labels)
             return scaled[:, None] if scaled.ndim == 1 else scaled
-        return np.eye(len(self.classes))[self.numbers(labels)]
+        return labels if labels.ndim > 1 else np.eye(len(self.classes))[self.numbers(labels)]
 
     def outputs(self, labels: Array) -> Floats:
         """Return the targets (n, k), but for two classes only those of the second."""
@@ -47,9 +50,11 @@ class PredictionTask:
         return (labels.astype(np.float64) / self.unit) - self.centre / self.unit
 
     def numbers(self, labels: Array) -> Array:
-        """Return the class number of each label."""
+        """Return the number of the class, or of the likeliest class, of each label."""
         if self.classes is None:
             raise TypeError("a regression has no classes")
+        if labels.ndim > 1:
+            return labels.argmax(axis=1)
         # Rows whose label is not a class are not learned from.
         if self.classes.dtype.kind != "O":
             places = np.searchsorted(self.classes, labels.astype(self.classes.dtype))
@@ -73,8 +78,21 @@ def r2(predicted: Floats, Y: Floats) -> float:
     return float((1.0 - ((Y - predicted) ** 2).sum(axis=0) / spread).mean())
 
 
-def task_of(labels: Array, kind: TaskKind = "auto") -> PredictionTask:
-    """Return the task of the labels. `kind_of` decides for auto."""
+def classes_of_columns(names: Sequence[str]) -> list[str]:
+    """Return the classes of columns of probabilities: `p_setosa` and `p_virginica` are those of setosa and virginica.
+
+    A common prefix is left out up to its last sign that is neither a letter nor a digit.
+    """
+    ends = [sign.end() for sign in re.finditer(r"[\W_]", names[0])] if names else []
+    alike = [end for end in ends if all(one[:end] == names[0][:end] and one[end:] for one in names)]
+    return [name[max(alike, default=0) :] for name in names]
+
+
+def task_of(labels: Array, kind: TaskKind = "auto", names: Sequence[str] = ()) -> PredictionTask:
+    """Return the task of the labels. `kind_of` decides for auto. `names` are those of columns of probabilities."""
+    if kind == "soft":
+        named = np.array(classes_of_columns(names), dtype=object)
+        return PredictionTask("classification", named if names else np.arange(labels.shape[1]))
     kind = kind_of_labels(labels) if kind == "auto" else kind
     if kind == "regression":
         if labels.dtype.kind not in "fiub":
@@ -90,13 +108,13 @@ def task_of(labels: Array, kind: TaskKind = "auto") -> PredictionTask:
     return PredictionTask("classification", classes)
 
 
-def task_to_score(labels: Array, kind: TaskKind) -> PredictionTask:
+def task_to_score(labels: Array, kind: TaskKind, names: Sequence[str] = ()) -> PredictionTask:
     """Return the task of labels that score a finished model. They may be of one class, or equal numbers."""
     if kind == "classification" and labels.ndim == 1:
         return PredictionTask(kind, class_numbers(labels)[0])
     if kind == "regression" and labels.dtype.kind in "fiub" and len(labels):
         return _scaled_regression(labels.astype(np.float64))
-    return task_of(labels, kind)
+    return task_of(labels, kind, names)
 
 
 MOST_CLASSES = 1000

@@ -151,7 +151,8 @@ class FeatureMap(SavedMap):
         if intervals is None:
             raise UsageError(
                 "interval: expected a model that knows the errors of rows held out of its fit, got one that does not: "
-                "fit it again (without --no-intervals; in Python: intervals=True)"
+                "fit it again (without --no-intervals; in Python: intervals=True), on another label than "
+                "probabilities (task: soft)"
             )
         return intervals
 

@@ -40,6 +40,11 @@ class PredictedLabels:
     classes: tuple[Class, ...] | None
 
     @property
+    def soft(self) -> bool:
+        """True if the columns of the label hold the probabilities of the classes."""
+        return self.classes is not None and len(self.names) > 1
+
+    @property
     def class_array(self) -> Array | None:
         """The classes as an array of their own type; None if numbers are predicted."""
         if self.classes is None:
@@ -126,6 +131,8 @@ class FittedPredictor:
             outputs = 1 if self.labels.classes is not None else self.n_outputs
             return list(range(len(labels))) if outputs == len(labels) else None
         asked = [printable(label) for label in labels]
+        if self.labels.soft and len(asked) == 1:  # a column of true classes
+            return [0]
         return [names.index(one) for one in asked] if set(asked) == set(names) else None
 
     def has_interval(self, level: float) -> bool:

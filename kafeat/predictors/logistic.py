@@ -25,6 +25,7 @@ _ROUGHLY = 1e-5
 class Logistic(LinearPredictor):
     """p = softmax(Wᵀz + b) with W, b = argmin Σ −log p(y) + λ/2 ‖W‖²: logistic regression of two classes or more.
 
+    With `task: soft` the label is the probabilities q of the classes, and −Σ q log p takes the place of −log p(y).
     The loss is minimized by L-BFGS over features in memory. It uses all rows up to 134 million numbers (131,072 rows of
     1,024 features), and beyond that a uniform random sample. `kafeat inspect` shows the number of rows. The λ of the
     formula is `penalty` times the mean diagonal of the centred ZᵀZ, so one number means the same for any number of rows
@@ -36,8 +37,9 @@ class Logistic(LinearPredictor):
     classes_only: ClassVar[bool] = True
     penalties: ClassVar[tuple[float, ...]] = tuple(10.0**power for power in range(-6, 0))
 
-    task: Literal["auto", "classification"] = parameter(
-        "auto", "classes; a label of other numbers is refused"
+    task: Literal["auto", "classification", "soft"] = parameter(
+        "auto",
+        "classes, soft: their probabilities in several label columns; a label of other numbers is refused",
     )
 
     def most_kept(self, width: int) -> int:
@@ -106,7 +108,7 @@ class _Learning(Learning):
         )
 
     def _problem(self, rows: TrainingRows) -> LogisticProblem:
-        return LogisticProblem(rows.features, rows.classes, rows.own_weights, self._n_classes, self._jobs)
+        return LogisticProblem(rows.features, rows.targets, rows.own_weights, self._jobs)
 
     def _tried(self, kept: TrainingRows, multiples: tuple[float, ...]) -> _Tried:
         """Score held-out rows with each penalty."""
@@ -121,16 +123,16 @@ class _Learning(Learning):
                 W, b = problem.fit(problem.penalty(multiples[i]), W, _ROUGHLY)
                 logits[i, own] = scores = held.features @ W + b
                 losses[i] += _loss(scores, held)
-            spread += _loss(np.tile(_frequencies(rest, self._n_classes), (len(held.features), 1)), held)
+            spread += _loss(np.tile(_frequencies(rest), (len(held.features), 1)), held)
         saved = [float(1.0 - loss / spread) if spread > 0.0 else 0.0 for loss in losses]
         return _Tried(saved, kept, logits)
 
 
 def _loss(scores: Floats, rows: TrainingRows) -> float:
-    return softmax_loss(scores, rows.classes, rows.own_weights) * float(rows.own_weights.sum())
+    return softmax_loss(scores, rows.targets, rows.own_weights) * float(rows.own_weights.sum())
 
 
-def _frequencies(rows: TrainingRows, n_classes: int) -> Floats:
+def _frequencies(rows: TrainingRows) -> Floats:
     """Return the logarithms of the frequencies of the classes. An absent class counts as half a row."""
-    shares = np.bincount(rows.classes, rows.own_weights, n_classes) / rows.own_weights.sum()
+    shares = (rows.own_weights[:, None] * rows.targets).sum(axis=0) / rows.own_weights.sum()
     return np.log(np.maximum(shares, 0.5 / rows_of(rows.own_weights)))

@@ -23,7 +23,7 @@ class Ridge(LinearPredictor):
     of the centred ZᵀZ, so one number means the same for any number of rows and features. `auto` takes the best of 21
     from 1e-9 to 10 by three folds.
     The temperature T and a bias for each class a have the least log loss of held-out rows. Several numeric labels are
-    predicted together.
+    predicted together. With `task: soft` they are the probabilities of classes, and so are the predictions.
     Source: Hastie, Tibshirani & Friedman 2009, section 3.4.1; Alexandari et al. 2020 (temperature and biases).
     """
 
@@ -51,7 +51,7 @@ class _Learning(Learning):
         state, held_out = self._state(ridge, model), partial(_held_out, ridge, chosen, kept)
         if self._targets.classes:
             scored = _scored(ridge, chosen, kept)
-            calibration = fit_calibration(scored.outputs, scored.rows.classes, scored.rows.weights)
+            calibration = fit_calibration(scored.outputs, scored.rows.targets, scored.rows.weights)
             held_out = partial(_probabilities, scored, calibration)
             state["temperature"] = np.array(calibration.temperature)
             # softmax(s/T + a) = softmax((s + T a)/T), so the biases of the classes become part of the intercept.

@@ -43,8 +43,8 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         minutes).
     trials : int, optional
         Number of trials after which the search ends. With it, equal data give equal features.
-    task : {"auto", "classification", "regression"}, default "auto"
-        Kind of prediction; "auto" decides by the labels.
+    task : {"auto", "classification", "regression", "soft"}, default "auto"
+        Kind of prediction; "auto" decides by the labels, and "soft" takes y (n, k) as probabilities of k classes.
     scoring : str, default "auto"
         Score to maximize; "auto" is the log loss for classes, after calibration, and R² for numbers.
     base : dict, str or os.PathLike, optional

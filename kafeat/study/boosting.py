@@ -66,6 +66,8 @@ def plan(rows: int, width: int, trees: int) -> tuple[int, dict[str, Any]] | None
 def boost(inputs: Inputs, chosen: Split, truth: Truth) -> Boosting | str:
     """Learn from the training rows, or some of them. Return the reason if that is impossible or takes too long."""
     task, n, classes = truth.task, int(chosen.train.sum()), truth.task.classes
+    if classes is not None and truth.labels.ndim > 1:
+        return "it learns classes, not their probabilities"
     trees = truth.labels[:1].size if classes is None else 1 if len(classes) == 2 else len(classes)
     planned = plan(n, inputs.width, trees)
     if planned is None:

@@ -160,6 +160,8 @@ class ComparedMap:
     def task(self, names: tuple[str, ...]) -> TaskKind:
         """Return the task for these labels: that of the model that learned them, or that in the config."""
         own = None if self.fitted is None else self.fitted.predictor
+        if own is not None and own.labels.soft and set(own.labels.names) == set(names):
+            return "soft"
         if own is not None and own.labels.names == names and own.labels.type != "text":
             return "regression" if own.labels.classes is None else "classification"
         last = self.config.predictor if self.fitted is None else None

@@ -16,7 +16,7 @@ from kafeat.jobs.options import with_keywords
 from kafeat.pictures import MapFigures
 from kafeat.study.candidates import ComparedMap, Sweep, by_row_numbers, list_candidates, read_sweep
 from kafeat.study.evaluation import Evaluation
-from kafeat.study.measure import Evaluator, choose_rows, request_learner
+from kafeat.study.measure import Evaluator, choose_rows, request_learner, with_soft_label
 from kafeat.study.recommendation import recommend, score_of_choice
 from kafeat.study.records import Record, Report
 from kafeat.study.report.document import report_folder
@@ -78,6 +78,7 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
     listener = (asked.listener or Listener(warn=messages.append)).once()
     exhibits: list[MapFigures] | None = None if asked.report is None else []
     candidates, data = _candidates(asked), asked.data
+    asked = with_soft_label(asked, candidates)
     labelled = asked.labels if asked.drop_unlabelled else None
     # One BLAS thread, so that results do not depend on the number of cores. Overflow is visible in the results, which
     # are then refused or null.

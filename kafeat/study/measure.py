@@ -8,8 +8,17 @@ from dataclasses import replace
 import numpy as np
 
 from kafeat.contract import InputRows, SparseRows, numbers_of
-from kafeat.errors import DataError, quoted
-from kafeat.jobs.fit import SILENT, LabelSummary, Listener, MapOnData, RereadableData, check_split
+from kafeat.errors import DataError, UsageError, quoted
+from kafeat.jobs.fit import (
+    SILENT,
+    LabelSummary,
+    Listener,
+    MapOnData,
+    RereadableData,
+    check_split,
+    label_names,
+    label_of_task,
+)
 from kafeat.maths import TaskKind, task_of
 from kafeat.pictures import MapFigures, map_figures, same_map
 from kafeat.runtime.environment import count_jobs
@@ -58,12 +67,29 @@ def choose_rows(
     kind, summary = _task_asked(request, candidates), LabelSummary()
     summary.add(labels)
     listener.inform(summary.taken_for(kind, "--task {}"))
-    task, groups = data.task_of(labels, kind, task_of), None if keys is None or keys.ordered else keys.values
+    task, groups = (
+        data.task_of(labels, kind, task_of, request.labels),
+        None if keys is None or keys.ordered else keys.values,
+    )
     truths = [Truth(task, labels, one.folds, groups) for one in divided]
     return [
         replace(one, validation=_validation_rows(one, candidates), truth=truth)
         for one, truth in zip(divided, truths, strict=True)
     ]
+
+
+def with_soft_label(request: EvaluationRequest, candidates: Sequence[ComparedMap]) -> EvaluationRequest:
+    """Return the request with a label of probabilities if that is the task. Then no candidate may have another one."""
+    kinds = {one.task(request.labels) for one in candidates} - {"auto"}
+    task = _task_asked(request, candidates)
+    if "soft" not in (task, *kinds):
+        return request
+    if kinds - {"soft"} or task != "soft":
+        raise UsageError(
+            f"evaluate: expected one task of --task and all maps, got soft and "
+            f"{', '.join(sorted({task, *kinds} - {'soft'}))}: evaluate them separately"
+        )
+    return replace(request, task=task, label=label_names(label_of_task(request.labels, task)))
 
 
 def _task_asked(request: EvaluationRequest, candidates: Sequence[ComparedMap]) -> TaskKind:

@@ -11,14 +11,22 @@ import numpy as np
 
 from kafeat.contract import Folded, InputRows
 from kafeat.errors import DataError, GateError, UsageError
-from kafeat.jobs.fit import MapOnData, RereadableData, fit_predictor, plain_names, rereadable
+from kafeat.jobs.fit import (
+    MapOnData,
+    RereadableData,
+    fit_predictor,
+    label_names,
+    label_of_task,
+    plain_names,
+    rereadable,
+)
 from kafeat.maths import (
     INTERVAL,
     Intervals,
     Judged,
-    Kind,
     PredictionTask,
     Score,
+    TaskKind,
     calibration_p_value,
     class_numbers,
     compared_errors,
@@ -63,7 +71,7 @@ class ModelScoring:
             told = {"regression": "numbers", "classification": "classes"}
             raise DataError(
                 f"label: expected {told[predicts]}, which the model predicts, got {told[task.kind]}: say "
-                f"--task {predicts}"
+                f"--task {'soft' if model.soft else predicts}"
             )
         if task.classes is None:
             return cls(task, model, np.empty(0, dtype=np.intp))
@@ -88,8 +96,8 @@ class ModelScoring:
         return wide
 
     def named(self, labels: Array) -> Array:
-        """Return classes by their names, and numbers as they are."""
-        if self.task.classes is None:
+        """Return classes by their names, and numbers, also probabilities of the model's classes, as they are."""
+        if self.task.classes is None or labels.ndim > 1:
             return labels
         classes, numbers = class_numbers(labels)
         return np.array([self.model.name_of(one) for one in classes.tolist()], dtype=object)[numbers]
@@ -113,8 +121,8 @@ class ModelScoring:
 
 
 def drawn(task: PredictionTask, tested: Tested) -> ModelFigures | None:
-    """Return the data of the figures of classes."""
-    if task.classes is None:
+    """Return the data of the figures of classes, which need the true class of each row."""
+    if task.classes is None or tested.labels.ndim > 1:
         return None
     numbers, k = task.numbers(tested.labels), len(task.classes)
     counts = np.bincount(numbers * k + tested.predicted.argmax(axis=1), minlength=k * k).reshape(k, k)
@@ -309,7 +317,9 @@ def refuse_low_scores(
 def _scored(fm: FeatureMap, name: str, data: RereadableData, request: EvaluationRequest) -> Record:
     predictor = fm.needed_predictor(name)
     own = predictor.labels
-    request = replace(request, label=request.labels or tuple(data.columns_named(own.names)))
+    names = request.labels or tuple(data.columns_named(own.names))
+    soft = own.soft and len(names) > 1
+    request = replace(request, label=label_names(label_of_task(names, "soft" if soft else "auto")))
     labels, task = _labels_to_score(own, data, request)
     some = _OF_MODELS if predictor.has_interval(request.interval) else _OF_MODELS[:1]
     deciding = Scoring.of(task, request, name, some).first
@@ -343,5 +353,6 @@ def _labels_to_score(
     labels = data.rows_known(request.labels).labels
     if labels is None or not len(labels):
         raise DataError(f"{data.name}: expected rows to score, got none")
-    kind: Kind = "regression" if own.classes is None else "classification"
-    return labels, data.task_of(labels, kind, task_to_score)
+    kind: TaskKind = "regression" if own.classes is None else "classification"
+    kind = "soft" if own.soft and labels.ndim > 1 else kind
+    return labels, data.task_of(labels, kind, task_to_score, request.labels)

@@ -12,6 +12,7 @@ from kafeat.jobs.fit.labels import (
     has_label,
     label_argument,
     label_names,
+    label_of_task,
     plain_names,
 )
 from kafeat.jobs.fit.looks import (

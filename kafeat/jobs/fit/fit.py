@@ -35,6 +35,7 @@ from kafeat.jobs.fit.labels import (
     has_label,
     label_argument,
     label_names,
+    label_of_task,
 )
 from kafeat.jobs.fit.messages import (
     SILENT,
@@ -72,8 +73,9 @@ def fit(asked: FitOptions) -> FeatureMap:
         The rows to fit on: in memory, or the path or URI of a file or data set. Tables are those of pyarrow, pandas and
         polars.
     label : str, list of str, array (n_rows,) or (n_rows, k), or None, default None
-        The column of labels, which is not a feature, or the labels themselves: classes or numbers, or k numbers a row.
-        A list of text names several columns of numbers, unless it has an entry for every row.
+        The column of labels, which is not a feature, or the labels themselves: classes or numbers, or k numbers a row,
+        which are probabilities of k classes if the predictor has `task: soft`. A list of text names several columns of
+        numbers, unless it has an entry for every row.
     reading : kafeat.io.options.InputOptions or None, default None
         Options for reading, such as `InputOptions(delimiter=";", date_format=("%d.%m.%Y",))`.
 
@@ -158,13 +160,17 @@ def fit_reader(
     """
     if isinstance(label, np.ndarray):
         label = check_label_array(label, source.rows)
+    task = "auto" if config.predictor is None else config.predictor.task
+    label = label_of_task(label, task)
     if drop_unlabelled:
         source = labelled(source, label_names(label))
     data = TrainingData(source, label, split, weight=weight)
     check_weight(config, weight, (*label_names(label), split))
     sampled, job = read_job(config, data, jobs, listener)
     if config.predictor is not None:
-        listener.inform(job.summary.taken_for(config.predictor.task, "`task: {}` of the predictor"))
+        listener.inform(job.summary.taken_for(task, "`task: {}` of the predictor"))
+    # The true class of a row is not known with its probabilities, so neither is an error.
+    intervals = intervals and task != "soft"
     again = intervals or any(step.traits.label.taken for step in config.map_steps)
     fm, job = learned_map(sampled, job, with_mean=True, final=config.predictor is None or not again)
     if config.predictor is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from numbers import Integral, Real
@@ -13,7 +13,7 @@ import numpy as np
 from kafeat.config import Config
 from kafeat.errors import DataError, UsageError, quoted, spell_row
 from kafeat.io.columns.dialect import NULLS
-from kafeat.io.columns.fields import null_options
+from kafeat.io.columns.fields import listed, null_options
 from kafeat.io.columns.values import column_values, different_decimals, null_rows
 from kafeat.io.readers.base import Chunk
 from kafeat.io.readers.memory import array_of
@@ -25,6 +25,7 @@ from kafeat.maths.task import (
     PredictionTask,
     TaskKind,
     class_numbers,
+    classes_of_columns,
     joined,
     kind_of,
     reason_for_kind,
@@ -38,6 +39,51 @@ LabelNames = tuple[str, ...]
 
 LabelArgument = str | Sequence[str] | Array | None
 """The name of a label column, names of several, or labels in memory: (n_rows,), or numbers (n_rows, k)."""
+
+
+class ProbabilityColumns(tuple[str, ...]):
+    """Names of label columns that hold the probabilities of classes, in the order of the classes."""
+
+    __slots__ = ()
+
+
+# Sums of rounded probabilities differ from 1.
+_SUM_WITHIN = 0.01
+
+
+def label_of_task(label: LabelArgument, task: TaskKind) -> LabelArgument:
+    """Return a label as its task reads it. For `soft` it holds probabilities, and all other tasks read it as it is."""
+    if task != "soft" or not has_label(label):
+        return label
+    if isinstance(label, np.ndarray):
+        if label.ndim < 2 or label.shape[1] < 2 or label.dtype.kind not in "fiub":
+            raise UsageError(
+                f"label: expected an array ({len(label)}, k) of the probabilities of k classes with `task: soft`, got "
+                f"{label.shape} of {label.dtype}"
+            )
+        return _probabilities(label, "label", int)
+    names = label_names(label)
+    if len(names) < 2:
+        raise UsageError(
+            "label: expected several columns with `task: soft`, one with the probabilities of each class (--label p_a "
+            f"--label p_b), got only {quoted(names[0])}"
+        )
+    return ProbabilityColumns(name for _, name in sorted(zip(classes_of_columns(names), names, strict=True)))
+
+
+def _probabilities(values: Array, place: str, row_number: Callable[[int], int]) -> Floats:
+    """Return the rows (n, k) of probabilities divided by their sums. Refuse other numbers."""
+    values = np.ascontiguousarray(values, np.float64)  # sums of rows depend on their order in memory
+    sums = values.sum(axis=1)
+    bad = (values < 0.0).any(axis=1) | ~(np.abs(sums - 1.0) <= _SUM_WITHIN + 1e-9)
+    if bad.any():
+        row = int(bad.argmax())
+        raise DataError(
+            f"{place}: {spell_row(row_number(row))}: expected probabilities of at least 0 with the sum 1 (within "
+            f"{_SUM_WITHIN:g}), got {values[row].min():.4g} to {values[row].max():.4g} with the sum {sums[row]:.4g}: "
+            "give the column of every class, and divide each row by its sum"
+        )
+    return np.asarray(values / sums[:, None])
 
 
 def label_argument(label: object, rows: int | None) -> LabelArgument:
@@ -60,6 +106,8 @@ def label_names(label: LabelArgument) -> LabelNames:
     """Return the names of the label columns, and refuse a name that is given twice."""
     if label is None or isinstance(label, np.ndarray):
         return ()
+    if isinstance(label, ProbabilityColumns):
+        return label
     names = (label,) if isinstance(label, str) else tuple(label)
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
@@ -187,13 +235,17 @@ class LabelReader:
     def __init__(self, label: LabelArgument) -> None:
         self._given = label if isinstance(label, np.ndarray) else None
         self._columns = {name: Labels(name) for name in label_names(label)}
+        self._soft = isinstance(label, ProbabilityColumns)
 
     def read(self, chunk: Chunk) -> Array:
         """Return the labels of a chunk: (rows,), or (rows, k) in float64 for k columns."""
         if self._given is not None:
             return self._given[chunk.start : chunk.start + chunk.rows]
         columns = {name: labels.read(chunk) for name, labels in self._columns.items()}
-        return joint_labels(columns, chunk.location)
+        labels = joint_labels(columns, chunk.location)
+        if not self._soft:
+            return labels
+        return _probabilities(labels, f"{chunk.location}: labels {listed(list(columns))}", chunk.row_number)
 
 
 def joint_labels(columns: Mapping[str, Array], location: str) -> Array:
@@ -370,7 +422,7 @@ class LabelSummary:
     def taken_for(self, kind: TaskKind, way: str) -> str:
         """Return how the label is treated, why, and the other way. `way` begins `{} predicts classes`."""
         found = self.kind if kind == "auto" else kind
-        classes = found == "classification"
+        classes = found != "regression"
         if self.columns > 1:
             why = f"{self.columns} columns, in {self.rows:,} rows"
         elif self.too_many:
@@ -379,12 +431,11 @@ class LabelSummary:
             why = reason_for_kind(self.distinct, self._rows_of_each, self.rows)
         other = "regression" if classes else "classification"
         other = f"{way.format(other)} predicts {'numbers' if classes else 'classes'}"
-        if self.type == "text" or self.columns > 1:
+        if self.type == "text" or (self.columns > 1 and not classes):
             other = "text is no number" if self.columns == 1 else f"{other}, of one column"
         why += "" if kind == "auto" else f", {way.format(kind)}"
-        return (
-            f"label: {'classes' if classes else 'numbers'} ({why}); {other}{self._alike if classes else ''}"
-        )
+        what = "probabilities of classes" if found == "soft" else "classes" if classes else "numbers"
+        return f"label: {what} ({why}); {other}{self._alike if classes else ''}"
 
     @property
     def _alike(self) -> str:
@@ -399,10 +450,11 @@ class LabelSummary:
                 return f"; {first[:40]!r} and {word[:40]!r} are two classes: write them alike if they mean the same"
         return ""
 
-    def task(self, kind: TaskKind) -> PredictionTask:
-        """Return the task of all labels."""
+    def task(self, kind: TaskKind, names: Sequence[str] = ()) -> PredictionTask:
+        """Return the task of all labels. `names` are those of columns of probabilities."""
         if self.columns > 1:
-            return self._numbers() if kind != "classification" else task_of(np.zeros((1, self.columns)), kind)
+            numbers = kind in ("auto", "regression")
+            return self._numbers() if numbers else task_of(np.zeros((1, self.columns)), kind, names)
         kind = self.kind if kind == "auto" else kind
         if kind == "classification" and self.too_many:
             raise DataError(f"label: expected at most {MOST_CLASSES:,} classes to learn from, got more")
@@ -421,4 +473,5 @@ class LabelSummary:
     def labels(self, task: PredictionTask, names: tuple[str, ...]) -> PredictedLabels:
         """Return the labels in the form that the model keeps."""
         classes = None if task.classes is None else tuple(task.classes.tolist())
-        return PredictedLabels(names, self.type, classes)
+        soft: LabelType = "text" if names else "integer"
+        return PredictedLabels(names, soft if classes and self.columns > 1 else self.type, classes)

@@ -12,7 +12,7 @@ import numpy as np
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import FittedStep
 from kafeat.chain.program import What
-from kafeat.config import Config
+from kafeat.config import Config, load_config
 from kafeat.contract.folds import Folds
 from kafeat.contract.memory import blocks
 from kafeat.contract.predictor import Learned, Predictor, Targets, TrainingRows
@@ -208,7 +208,7 @@ def with_class_weight(config: Config, class_weight: ClassWeight | None) -> Confi
         )
     plain = config.to_plain()
     plain["steps"][-1]["class_weight"] = class_weight
-    return Config.model_validate(plain)
+    return load_config(plain)
 
 
 def check_rereadable(source: Reader, step: Step) -> None:
@@ -247,10 +247,10 @@ def fit_predictor(
             f"{place}: {step.kind} was fitted on a random sample of {rows_learned:,} of {training.rows:,} rows, as it "
             "keeps their features in memory; ridge takes all of them"
         )
-    task = summary.task(step.task)
-    names = tuple(map(printable, label_names(data.label)))
+    names = label_names(data.label)
+    labels = summary.labels(summary.task(step.task, names), tuple(map(printable, names)))
     fitted = FittedStep(learned.step, learned.state, fm.n_components)
-    predictor = FittedPredictor(fitted, summary.labels(task, names))
+    predictor = FittedPredictor(fitted, labels)
     provenance = _provenance(fm, learned, rows_learned, data.weight)
     fm = replace(fm, predictor=predictor, format=WITH_PREDICTOR, provenance=provenance)
     held_out = learned.held_out

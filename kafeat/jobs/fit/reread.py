@@ -126,11 +126,11 @@ class RereadableData:
         return RowsKnown(len(trained), joined(of_labels) if labels else None, ~trained, keys)
 
     def task_of(
-        self, labels: Array, kind: TaskKind, make: Callable[[Array, TaskKind], PredictionTask]
+        self, labels: Array, kind: TaskKind, make: Callable[..., PredictionTask], names: LabelNames
     ) -> PredictionTask:
-        """Return the result of `task_of` or `task_to_score` for these labels. An error names the data."""
+        """Return the result of `task_of` or `task_to_score` for labels of these columns. An error names the data."""
         try:
-            return make(labels, kind)
+            return make(labels, kind, names)
         except DataError as error:
             with self.open() as source:
                 raise DataError(f"{source.location}: {error}") from None

@@ -349,7 +349,7 @@ def _score(
     predicted = split.model(split.train.features(chain), learn, task)(split.test.features(chain))
     score = score_for(scoring, task.kind)
     if score.needs_probabilities:
-        predicted = held_out_probabilities(predicted, task.numbers(labels))
+        predicted = held_out_probabilities(predicted, task.targets(labels))
     found = score.of(task, predicted, labels)
     if not np.isfinite(found):
         raise DataError(

@@ -145,7 +145,7 @@ class AllRows:
         if last is not None and last.kind == "ridge":
             return last.recipe()
         weight = "none" if last is None else last.class_weight
-        return {"kind": "ridge", "task": self.problem.task.kind, "class_weight": weight}
+        return {"kind": "ridge", "task": self.problem.predictor_task, "class_weight": weight}
 
     def test_score(self, fm: FeatureMap, split: str) -> TestScore:
         """Return the score of a model's predictions for the test rows, after training on the training rows."""
@@ -168,7 +168,7 @@ class AllRows:
         """Return the task of some rows, the predictions of a model for them, and their labels."""
         model, task = fm.needed_predictor().labels, self.problem.task
         # Some of the rows may have other classes than the training rows, or none.
-        if model.classes is not None:
+        if model.classes is not None and rows.labels.ndim == 1:
             task = replace(task, classes=class_numbers(rows.labels)[0])
         rule = ModelScoring.of(task, model)
         split_by = SplitBy.of(self.problem.start)

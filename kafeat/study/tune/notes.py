@@ -72,8 +72,9 @@ def notes(problem: Problem, search: Search, choice: Choice, constant: float) -> 
         )
     if problem.start.predictor is None:
         kind = "ridge" if goal.classes is None else "logistic"
+        step = f"{{kind: {kind}, task: soft}}" if problem.asked.task == "soft" else f"kind: {kind}"
         yield (
-            f"The config makes a map. For predictions, add `- kind: {kind}` to its steps, or search with "
+            f"The config makes a map. For predictions, add `- {step}` to its steps, or search with "
             f"--predictor {kind}."
         )
     again = join(problem.spelled(len(search.trials)))

@@ -9,8 +9,8 @@ from functools import cached_property
 from kafeat.config import Config
 from kafeat.errors import DataError
 from kafeat.io.options import words_of
-from kafeat.jobs.fit import LabelArgument, Recipe, RereadableData, fit_reader, with_columns
-from kafeat.maths import PROPER, SCORES, PredictionTask, Score, score_for, task_of
+from kafeat.jobs.fit import LabelArgument, Recipe, RereadableData, fit_reader, label_names, with_columns
+from kafeat.maths import PROPER, SCORES, PredictionTask, Score, TaskKind, score_for, task_of
 from kafeat.model import FeatureMap
 from kafeat.study.tune.input import TunedTable
 from kafeat.study.tune.options import TuneOptions
@@ -51,7 +51,8 @@ class Problem:
             raise DataError(f"{place}: expected at least {LEAST_ROWS} rows to choose on, got {len(labels)}")
         try:
             # Without a wish it is the task of the labels of all rows.
-            task = task_of(labels, self.table.summary.kind if self.asked.task == "auto" else self.asked.task)
+            kind = self.table.summary.kind if self.asked.task == "auto" else self.asked.task
+            task = task_of(labels, kind, label_names(self.label))
             score_for(self.asked.scoring, task.kind)
         except DataError as error:
             raise DataError(f"{place}: {error}") from None
@@ -64,6 +65,11 @@ class Problem:
                 + ("--task regression predicts numbers" if numbers else "text like this cannot be predicted")
             )
         return task
+
+    @property
+    def predictor_task(self) -> TaskKind:
+        """The parameter `task` of a predictor for the labels."""
+        return "soft" if self.asked.task == "soft" else self.task.kind
 
     def _check_predictor(self, task: PredictionTask, place: str) -> None:
         """Refuse a predictor of classes, or weights of classes, for a label of numbers, before the search."""

@@ -96,7 +96,7 @@ class Tuning:
     notes: tuple[str, ...]
     interrupted: bool
     fit_seconds: float
-    _words: tuple[str, list[str], InputOptions] | None
+    _words: tuple[str, list[str], list[str], InputOptions] | None
     _labels: LabelNames
     _fit: Callable[[], FeatureMap] = field(repr=False)
 
@@ -230,7 +230,7 @@ class Tuning:
         """
         if self._words is None:
             return []
-        data, divided, options = self._words
+        data, divided, task, options = self._words
         predicts = self.config.predictor is not None
         usual, use = ("model.joblib", "predict") if predicts else ("map.joblib", "transform")
         model = model or usual
@@ -246,7 +246,7 @@ class Tuning:
             for words in (
                 ["fit", "--config", config, data, model, *label, *divided, *reading],
                 [use, "--model", model, new, output, *words_of(options, "input_format", "no_header")],
-                ["evaluate", *judged, data, *label, *divided, *reading],
+                ["evaluate", *judged, data, *label, *task, *divided, *reading],
             )
         ]
 

@@ -106,7 +106,7 @@ class Scorer:
         likely = None
         if task.classes is not None and np.isfinite(every.predicted).all():
             weights = self._weights(every.labels)
-            likely = held_out_probabilities(every.predicted, task.numbers(every.labels), weights)
+            likely = held_out_probabilities(every.predicted, task.targets(every.labels), weights)
         return self._of(every, likely, 7, **costs)
 
     def _of(self, tested: Tested, likely: Floats | None, stream: int, **costs: Any) -> Outcome:
@@ -170,7 +170,7 @@ class Scorer:
         calibration = None
         if self._problem.scoring.needs_probabilities:
             scores = of_all_classes(np.concatenate([predict(X) for X, predict in held_out]))
-            calibration = fit_calibration(scores, self._problem.task.numbers(labels), self._weights(labels))
+            calibration = fit_calibration(scores, self._problem.task.targets(labels), self._weights(labels))
 
         def score(predicted: Floats) -> float:
             likely = predicted if calibration is None else calibration(of_all_classes(predicted))

@@ -425,6 +425,6 @@ def with_predictor(start: Config, kind: PredictorKind | None, task: TaskKind) ->
     if kind is None or start.predictor is not None:
         return start
     # "auto" is the default, and logistic only supports classification
-    step = {"kind": kind, **({"task": task} if task == "classification" or kind == "ridge" else {})}
+    step = {"kind": kind, **({"task": task} if task in ("classification", "soft") or kind == "ridge" else {})}
     plain = start.to_plain()
     return Config.model_validate({**plain, "steps": [*plain["steps"], step]})

@@ -16,10 +16,18 @@ import numpy as np
 from kafeat._version import __version__
 from kafeat.config import Config, commented
 from kafeat.contract import endable
-from kafeat.errors import DataError
+from kafeat.errors import DataError, UsageError
 from kafeat.io.options import InputOptions, words_of
 from kafeat.io.storage.location import location_of
-from kafeat.jobs.fit import SILENT, label_argument, label_names, random_folds, recipe_of, rereadable
+from kafeat.jobs.fit import (
+    SILENT,
+    label_argument,
+    label_names,
+    label_of_task,
+    random_folds,
+    recipe_of,
+    rereadable,
+)
 from kafeat.jobs.options import with_keywords
 from kafeat.maths import class_numbers
 from kafeat.model import FeatureMap
@@ -218,12 +226,14 @@ class Tuner:
         )
 
 
-def _words_of_data(asked: TuneOptions, predicts: bool) -> tuple[str, list[str], InputOptions] | None:
-    """Return the file, the words of `fit` that divide it, and how it is read; None for data in memory or a pipe."""
+def _words_of_data(
+    asked: TuneOptions, predicts: bool
+) -> tuple[str, list[str], list[str], InputOptions] | None:
+    """Return the file, the words of `fit` that divide it, the task, and how it is read; None if it is not a file."""
     if not isinstance(asked.data, str | os.PathLike) or os.fspath(asked.data) == "-":
         return None
     divided = words_of(asked, "split", *(["weight"] if predicts else []), "drop_unlabelled")
-    return os.fspath(asked.data), divided, asked.reading or InputOptions()
+    return os.fspath(asked.data), divided, words_of(asked, "task"), asked.reading or InputOptions()
 
 
 # Time for intervals without refits, as a multiple of the time of fitting.
@@ -290,6 +300,7 @@ def tune(asked: TuneOptions) -> Tuning:
     started = monotonic()
     start, own = load_start(asked.base)
     start = with_predictor(start, asked.predictor, asked.task)
+    asked = _with_soft_task(asked, start)
     start = recipe_of(start, asked.class_weight, asked.split_by, asked.exclude, asked.only)
     budget = Budget(asked.columns, asked.max_bytes_per_row, start.dtype)
     seconds_of(asked.time)  # refused before the data are read
@@ -298,7 +309,7 @@ def tune(asked: TuneOptions) -> Tuning:
     listener = asked.listener or SILENT
     with report_folder(asked.report), rereadable(asked.data, asked.reading) as source:
         with source.open() as first:
-            label = label_argument(asked.label, first.rows)
+            label = label_of_task(label_argument(asked.label, first.rows), asked.task)
         source = replace(source, labels=label_names(label) if asked.drop_unlabelled else None)
         counted = asked.rows is None or asked.rows > most_in_memory()
         table = read_table(source, start, label, asked.split, listener, asked.weight, counted)
@@ -310,6 +321,19 @@ def tune(asked: TuneOptions) -> Tuning:
             search = tuner.search(record)
             search.started = started
             return _tuned(tuner, search, record)
+
+
+def _with_soft_task(asked: TuneOptions, start: Config) -> TuneOptions:
+    """Return the options with the task `soft` if the predictor of the config has it. Refuse another one beside it."""
+    last = start.predictor
+    if last is None or "soft" not in (asked.task, last.task):
+        return asked
+    if last.task != "soft" or asked.task not in ("auto", "soft"):
+        raise UsageError(
+            f"--task: expected {last.task}, the task of the predictor in the config, got {asked.task}: change one of "
+            "them"
+        )
+    return replace(asked, task="soft")
 
 
 def _tuned(tuner: Tuner, search: Search, record: TrialJournal | None) -> Tuning:

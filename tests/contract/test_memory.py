@@ -139,7 +139,7 @@ def test_what_is_asked_for_is_what_is_needed(kind: str, monkeypatch: pytest.Monk
 
     def work() -> None:
         if kind == "logistic":
-            LogisticProblem(Z, labels, np.ones(30), 2, 1).fit(0.1)
+            LogisticProblem(Z, np.eye(2)[labels], np.ones(30), 1).fit(0.1)
             return
         equations = NormalEquations(300, 1)
         equations.add(Z, labels[:, None].astype(float), np.arange(30) % 3)

@@ -84,7 +84,7 @@ def test_numbers_are_refused(X):
     told = "logistic: expected a label of classes, got numbers: ridge predicts numbers"
     with pytest.raises(DataError, match=told):
         fitted(X, X[:, 0])
-    with pytest.raises(ConfigError, match="expected one of 'auto', 'classification', got 'regression'"):
+    with pytest.raises(ConfigError, match="expected one of 'auto', 'classification', 'soft', got"):
         fitted(X, X[:, 0], task="regression")
 
 

@@ -83,6 +83,14 @@ def test_visual_words(run, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_student_learns_from_a_teacher(run, tmp_path):
+    table = pq.read_table(ROOT / "sample_data/digits.parquet")
+    pq.write_table(table.slice(0, 1200), tmp_path / "few.parquet")
+    ridge, teacher, student = accuracies(run("teacher", tmp_path / "few.parquet", picture="m.joblib"))
+    assert student - ridge > 0.85 * (teacher - ridge) > 0.0
+
+
+@pytest.mark.slow
 def test_a_million_rows_but_for_most_of_them(run, tmp_path):
     run("make_rows", 2000, picture="rows.csv")
     assert "2,000 rows; at most" in run("million_rows", tmp_path / "rows.csv")

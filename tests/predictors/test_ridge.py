@@ -145,16 +145,6 @@ def test_a_prediction_has_the_type_of_the_label(X, classes, kind):
     assert (predicted == y).mean() > 0.8
 
 
-def test_balanced_classes_count_the_same(X):
-    y = np.where(np.random.default_rng(2).random(len(X)) < 0.05 + 0.1 * (X[:, 0] > 0.0), "rare", "usual")
-    plain, balanced = (fitted(X, y, class_weight=one, penalty=0.1) for one in ("none", "balanced"))
-    assert (plain.predict(X) == "rare").mean() < 0.05 < 0.3 < (balanced.predict(X) == "rare").mean()
-    Z, rare = balanced.transform(X), y == "rare"
-    weights = np.where(rare, 0.5 / rare.mean(), 0.5 / (~rare).mean())
-    theirs = Ridge(alpha=weights_of(balanced)[2]).fit(Z, np.eye(2)[(y == "usual").astype(int)], weights)
-    np.testing.assert_allclose(weights_of(balanced)[0], theirs.coef_.T, rtol=0, atol=1e-9)
-
-
 def test_all_rows_are_learned_from_and_not_only_the_sample(X, y):
     config = {"fit_rows": 50, "dtype": "float64", "steps": [*MAP, {"kind": "ridge", "penalty": 0.01}]}
     fm = kafeat.fit(config, X, y)
@@ -277,15 +267,6 @@ def test_weights_need_a_predictor_and_a_column_of_their_own(X, y):
         kafeat.fit(config, table, "y", weight="y")
     with pytest.raises(DataError, match="--weight: expected the column 'v', got x0"):
         kafeat.fit(config, table, "y", weight="v")
-
-
-def test_classes_of_64_bits_keep_their_type():
-    """NumPy takes a list of 1 and 2^63 for floats, which would lose the digits of a class."""
-    X = np.random.default_rng(0).standard_normal((60, 3))
-    y = np.where(X[:, 0] > 0.0, np.uint64(2**63 + 1), np.uint64(1))
-    steps = [{"kind": "standardize"}, {"kind": "ridge", "task": "classification"}]
-    fm = kafeat.fit({"steps": steps}, X, label=y)
-    assert set(fm.predict(X).tolist()) == {1, 2**63 + 1}
 
 
 @pytest.mark.parametrize(("name", "value", "told"), [

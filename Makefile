@@ -43,6 +43,7 @@ define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kafeat needs Python >= 3.11: make PYTHON=python3.12 ..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	-$(PIP) --no-compile --upgrade pip
+	@echo "installing kafeat into $(VENV); compiling its core takes minutes on a slow machine"
 	$(if $(1),$(call group,$(1)) --no-compile --editable .,$(PIP) --no-compile --editable .)
 	@touch $@
 endef

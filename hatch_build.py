@@ -29,6 +29,7 @@ def build() -> bool:
     if compiler is None or os.environ.get("KAFEAT_COMPILED") == "0":
         return False
     of_machine = FLAGS_OF_X86 if sysconfig.get_platform().endswith(("x86_64", "amd64")) else ()
+    print("kafeat: compiling the core, which takes minutes on a slow machine", file=sys.stderr, flush=True)
     made = FOLDER / f"kernels.{os.getpid()}.so"
     command = [compiler, *FLAGS, *of_machine, "-o", str(made), str(FOLDER / "kernels.c"), "-lm"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603

@@ -107,7 +107,7 @@ def _write_parts(
 
 
 def _sweep(folders: list[Location]) -> None:
-    """Remove temporary files that were left behind."""
+    """Remove the temporary files of killed runs."""
     for folder in folders:
         remove_stale_below(folder)
 

@@ -49,20 +49,22 @@ class RuleOptions:
     max_drift: float | None = option(
         None,
         "Write nothing (exit code 6) if a larger share of a column lies outside the range in the fit sample.",
-        python="Largest share of values of a column outside the range of the fit; above it nothing is written.",
+        python="Largest share of values of a column outside the range of the training rows; above it nothing is "
+        "written.",
         group=_RULES, rare=True, metavar="SHARE", least=0.0, most=1.0,
     )  # fmt: skip
     drift_test: float | None = option(
         None,
         "Write nothing (exit code 6) if the features' mean differs from the training rows' with a p-value below P.",
-        python="Least p-value of a test that the mean of the features is that of the fit; below it nothing is written.",
+        python="Least p-value of a test that the mean of the features is that of the training rows; below it nothing "
+        "is written.",
         group=_RULES, rare=True, metavar="P", least=0.0, most=1.0,
     )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(RuleOptions, WritingOptions, InputOptions, Files):
-    """Files and options of `kafeat predict`, as the user gives them."""
+    """Files and options of `kafeat predict` from the user."""
 
     keep: str | Sequence[str] = option(
         (), "Input columns to copy to the output, separated by commas, or `all`.",
@@ -125,7 +127,7 @@ class PredictOptions(RuleOptions, WritingOptions, InputOptions, Files):
 
 @dataclass(frozen=True, kw_only=True)
 class TransformOptions(FeatureOptions, PredictOptions):
-    """Files and options of `kafeat transform`, as the user gives them."""
+    """Files and options of `kafeat transform` from the user."""
 
 
 FOR_PARTS = ("engine", "scheduler", "resume", "max_failures")

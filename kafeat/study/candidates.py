@@ -21,7 +21,7 @@ import numpy as np
 from kafeat.config import Config, load_config
 from kafeat.contract import dense, nearest
 from kafeat.errors import ConfigError, DataError, UsageError, quoted
-from kafeat.io.storage.location import location_of
+from kafeat.io.storage.location import location_of, parse_location
 from kafeat.jobs.fit import (
     KernelMatrix,
     Listener,
@@ -37,8 +37,7 @@ from kafeat.jobs.fit import (
     timed,
 )
 from kafeat.maths import TaskKind, row_hashes
-from kafeat.model import FeatureMap
-from kafeat.model.load import load
+from kafeat.model import FeatureMap, load_from
 from kafeat.study.learners import Learner
 from kafeat.study.request import EvaluationRequest, NamedRecipe
 from kafeat.types import Array, Floats, Mask
@@ -234,7 +233,7 @@ def list_candidates(
             raise UsageError(
                 f"evaluate: expected a fitted map or its path, got {type(one).__name__}; a recipe is given as config=…"
             )
-    loaded = [one if isinstance(one, FeatureMap) else load(one) for one in models]
+    loaded = [one if isinstance(one, FeatureMap) else load_from(parse_location(one)) for one in models]
     recipes = [load_config(one.config if isinstance(one, NamedRecipe) else one) for one in configs]
     names = _names([*models, *configs])
     listed = [ComparedMap(name, {}, fm.config, fm) for name, fm in zip(names, loaded, strict=False)]

@@ -11,6 +11,7 @@ import numpy as np
 
 from kafeat.contract import Folded, InputRows
 from kafeat.errors import DataError, GateError, UsageError
+from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit import (
     MapOnData,
     RereadableData,
@@ -35,8 +36,7 @@ from kafeat.maths import (
     reliability,
     task_to_score,
 )
-from kafeat.model import FeatureMap, PredictedLabels
-from kafeat.model.load import load
+from kafeat.model import FeatureMap, PredictedLabels, load_from
 from kafeat.pictures import ModelFigures
 from kafeat.study.candidates import Fit
 from kafeat.study.learners import Tested, Truth, equivalent_predictor
@@ -279,7 +279,7 @@ def score_predictions(
     """
     request = EvaluationRequest(label=tuple(label), scoring=scoring or (), **asked)
     with rereadable(data, request.reading, request.labels if request.drop_unlabelled else None) as source:
-        loaded = [(load(model), model) for model in models]
+        loaded = [(load_from(parse_location(model)), model) for model in models]
         return [
             _scored(fm, model, replace(source, fitted=fm.columns.file_dialect), request)
             for fm, model in loaded

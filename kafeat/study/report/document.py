@@ -10,10 +10,8 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from html import escape
 
 from kafeat.errors import SystemRefusedError, UsageError
-from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.base import making
-from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.object_store import is_remote
+from kafeat.io.storage.location import LocalPath, is_remote, write_bytes
 from kafeat.maths import Score
 from kafeat.pictures import Picture, TableColumn, html_table
 from kafeat.study.importance import SHUFFLES

@@ -13,8 +13,7 @@ from kafeat.errors import UsageError
 from kafeat.io.data_set import is_data_set
 from kafeat.io.formats import suffix_of
 from kafeat.io.options import InputOptions, words_of
-from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.location import LocalPath, parse_location
 from kafeat.jobs.fit import LabelNames
 from kafeat.maths import SCORES, Score
 from kafeat.model import FeatureMap

@@ -311,6 +311,8 @@ def test_units_of_several_scales_or_of_no_column_are_said(tuned):
         "a;b;y\n" + rows(mixed[:40] + mixed[1:2] * 20, ["?!", *HALVES[1:]], Y),
     )
     assert "values such as '0.5 t' and '101 kg' have several units" in tuned(words, "y")[0]
+    powers = "a;b;y\n" + rows([f"{i}.5{'MB'[i % 7 > 3]}" for i in range(N)], HALVES, Y)
+    assert "values such as '0.5M' and '4.5B' have several units: write all in one" in tuned(powers, "y")[0]
     lines = tuned(words, "y", "--unit", "kg", "--unit", "t", "--unit", "g/l")[0]
     assert "'a': '101 kg' and '0.5 t' are numbers of one scale, as --unit names both" in lines
     assert "--unit g/l: no numbers in the first rows have it, in none of a, b, y" in lines

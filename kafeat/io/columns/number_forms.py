@@ -40,6 +40,8 @@ _POWERS = re.compile("[kKMB]|[bBmM]n|Mio|Mrd|Tsd|T")
 _BOUNDS = "<>≤≥"
 _FLAG = re.compile(f"[{_BOUNDS}~≈↑↓*]|H{{1,2}}|L{{1,2}}")
 """Signs next to numbers that are not units: those of bounds, and of values outside their usual range."""
+_MARK = re.compile(f"{_FLAG.pattern}|[A-Z]")
+"""Also single letters, in a column where most numbers have none, by which laboratories qualify a value."""
 _LONGEST_UNIT, _NEARLY_ALL = 20, 0.9
 _MOST_WORDS = 6
 """The most words of a column that a message lists."""
@@ -59,7 +61,7 @@ _NUMBER = re.compile("|".join(form.number.pattern for form in _FORMS))
 _BOOLEAN = re.compile("true|false", re.IGNORECASE)
 _YES_OR_NO = re.compile("true|false|[tfyn]|yes|no|on|off", re.IGNORECASE)
 """Values of a column of booleans, which are not missing."""
-_POWER = re.compile(rf"([0-9.,]+)[{BLANKS}]*[x×*·][{BLANKS}]*10\^?([+-]?[0-9]+)")
+POWER = re.compile(rf"([0-9.,]+)[{BLANKS}]*[x×*·][{BLANKS}]*10\^?([+-]?[0-9]+)")
 _WITHIN = re.compile(r"(?<![\w.,^+-])[+-]?[0-9]+(?:[.,][0-9]+)?(?![\w.,−-])")
 TOTALS = re.compile(
     r"(?:(?:grand )?total(?:e|s|i|en)?\b.*|sum(?:me|a)?|gesamt(?:summe)?|totaal|mean|average|mittelwert|durchschnitt|"
@@ -112,7 +114,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
         total = sum(counts[text] for text in texts)
         given = sum(share for units, share in shares.items() if {*units} <= {*asked.units})
         if 2 * max([*shares.values(), amounts, given]) <= total:
-            return _of_many_forms(words, shares, texts) if 4 * shares.total() >= 3 * total else None
+            return _of_many_forms(words, texts)
     # The other units in the options belong to other columns.
     own = [units for units in shares if units and {*units} <= {*asked.units}]
     unit = () if own else shares.most_common(1)[0][0]
@@ -134,8 +136,10 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
         return None
     if unit and not all(word.known for word in taken):
         others = counts.keys() - {word.text for word in taken}
-        if count < _NEARLY_ALL * len(values) or any(re.match("0[0-9]", word.core) for word in taken):
+        if any(re.match("0[0-9]", word.core) for word in taken):
             return None
+        if count < _NEARLY_ALL * len(values):
+            return _of_many_forms(words, [*counts])
         first, but = taken[0], f", {min(others)[:40]!r} is not" if others else ""
         note = f"values such as {first.text[:40]!r} are no numbers{but}; {_options(unit)} reads {first.core} of it"
         return NumberForm(None, note=note)
@@ -175,19 +179,24 @@ def _as_flags(units: Sequence[str]) -> str:
     return f"; {_options(units)} reads them as numbers" if all(map(_FLAG.fullmatch, units)) else ""
 
 
-def _of_many_forms(
-    words: Sequence[_Word], shares: Counter[tuple[str, ...]], texts: Iterable[str]
-) -> NumberForm | None:
-    """Return a remark about `texts` if some are numbers with several units, and no unit is that of most of them."""
-    first = {word.units: word.text[:40] for word in reversed(words)}
-    if len(first) > _MOST_WORDS or not all(w.known or all(map(_FLAG.fullmatch, w.units)) for w in words):
-        return None
-    both = " and ".join(repr(first[units]) for units, _ in shares.most_common(2))
+def _of_many_forms(words: Sequence[_Word], texts: Sequence[str]) -> NumberForm | None:
+    """Return a remark about different texts, most of which are numbers, but with several units or in few rows."""
+    numbers = [word for word in words if _is_number(word.core)]
+    first = {word.units: word.text[:40] for word in reversed(numbers)}
     units = sorted({unit for units in first for unit in units})
-    others = sorted({*texts} - {word.text for word in words})
-    options = [_options(units), *([null_options(None, others)] if 0 < len(others) <= _MOST_WORDS else [])]
-    note = f"values such as {both} are no numbers; {' '.join(options)} reads them as numbers"
-    return NumberForm(None, note=note)
+    others = sorted({*texts} - {word.text for word in numbers})
+    if 4 * len(numbers) < 3 * len(texts) or len(numbers) <= _MOST_WORDS or len(units) > _MOST_WORDS:
+        return None
+    shown = " and ".join(map(repr, [*first.values(), *others][:2]))
+    if all(map(_FLAG.fullmatch, units)):
+        nulls = null_options(None, others) if 0 < len(others) <= _MOST_WORDS else ""
+        options = " ".join(filter(None, [_options(units), nulls]))
+        return NumberForm(
+            None, note=f"values such as {shown} are no numbers; {options} reads them as numbers"
+        )
+    if all(word.known or all(map(_POWERS.fullmatch, word.units)) for word in numbers):
+        return NumberForm(None, note=f"values such as {shown} have several units: write all in one")
+    return None
 
 
 def _is_plural(units: tuple[str, ...], of: tuple[str, ...]) -> bool:
@@ -251,7 +260,7 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
     words = {one: word for one in odd if (word := _number_word(one, dialect)) is not None}
     others = [one for one in odd[1:] if one not in words]
     word = words.get(text)
-    marked = {one: w.units for one, w in words.items() if any(map(_FLAG.fullmatch, w.units))}
+    marked = {one: w.units for one, w in words.items() if any(map(_MARK.fullmatch, w.units))}
     flags = sorted({unit for units in marked.values() for unit in units})
     listed = others if len(others) < _MOST_WORDS else []
     if word is None:
@@ -298,14 +307,15 @@ def _of_word(
 ) -> str:
     """Return the remedy for text that is not a number with a unit. `null` is the one that reads it as missing."""
     if re.search(rf"[0-9][-{MINUS}]$", text):
-        return "; write the minus before the number"
+        kept = f", or {keeping([column[1]])} keeps the column as text" if column and column[0].fitting else ""
+        return f"; write the minus before the number{kept}"
     odd_rows = column[0].odd_rows if column else ""
     if TOTALS.fullmatch(text) or repr(text[:40]) in odd_rows:
         return f"; {odd_rows or 'leave the line out if it is one of totals'}"
     if _YES_OR_NO.fullmatch(text) and any(map(_BOOLEAN.fullmatch, [text, *texts])):
         return "; write 1 for yes and 0 for no"
     found = [] if text.startswith("#") else re.findall(_WITHIN, text)  # 5 - very good
-    if power := _POWER.fullmatch(text):
+    if power := POWER.fullmatch(text):
         found = [f"{power[1]}e{power[2]}"]
     [number, *more] = found or [""]
     numbers = [one for one in texts if re.match(dialect.forms, one)]

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafeat.io.columns.dialect import EPOCHS, ISO, KEEP, SECONDS, UTC, Asked, Dialect
-from kafeat.io.columns.number_forms import missed
+from kafeat.io.columns.number_forms import POWER, missed
 from kafeat.io.columns.numbers import (
     doubles,
     far_ends,
@@ -286,12 +286,10 @@ _ORDERS = {4: ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y"), 2: ("%d{0}%m{0}%y", "%m{0}%d{0}%
 _THREE_NUMBERS = re.compile(
     rf"\d{{1,2}}([./-])\d{{1,2}}\1(\d{{4}}|\d\d){_TIME_OF_DAY}", re.ASCII | re.IGNORECASE
 )
-_ONE = r"[0-9]{1,12}(?:[.,][0-9]{1,12}){0,3}"
-_BETWEEN = r"[/:x×*^±–—;°'′([]|\+/-|,(?= )|to|bis|-(?! ?\d{4})"
-_SEVERAL = (
-    rf"(?=.{{3,60}}$)[<>≤≥~≈±+-]? ?{_ONE}(?: ?(?:{_BETWEEN}) ?[+-]?{_ONE}){{1,5}}"
-    r"['′]?(?: ?[^\W\d]{1,12}\.?| ?%)?[])]?"
-)
+_ONE = r"[$€£]?[0-9]{1,12}(?:[.,][0-9]{1,12}){0,3}[kKMB%]?"
+_BETWEEN = r" ?(?!-\d{4})(?:[^\w\s.,]{1,3}|,(?= )|[x×]) ?[+-]?| ?[^\W\d]{1,4}\.? | (?=\d\d?/)"
+_AFTER = r"[^\w\s]?(?: ?[^\W\d]{1,12}\.?)?[^\w\s]?"
+_SEVERAL = rf"(?=.{{3,60}}$)[^\w\s]{{0,2}} ?{_ONE}(?:(?:{_BETWEEN}){_ONE}){{1,5}}{_AFTER}"
 _ONE_EACH = "holds several numbers or times in a value, such as {word}: write one in each column"
 _GAP, _NAME = "[-., /]{1,3}", r"[^\W\d]{3,12}\.?"
 _UNREAD = {
@@ -301,6 +299,7 @@ _UNREAD = {
     "like hours and minutes, such as {word}: write them as hours, such as 13.5, or after a date",
     r"(?:19|20)\d\d[-/ ]{0,3}(?:k?w|q)\d\d?(?:-\d)?|(?:k?w|q)\d\d?[-/ ]{0,3}(?:19|20)\d\d": "looks like weeks or "
     "quarters, such as {word}: write the first day of each, such as 2024-04-01",
+    POWER.pattern: "holds powers of ten, such as {word}: write 1.5e3 for 1.5x10^3",
     _SEVERAL: _ONE_EACH,
     rf"\d{{1,2}}{_GAP}{_NAME}{_GAP}(?:19|20)\d\d|{_NAME}{_GAP}\d{{1,2}},? (?:19|20)\d\d": "looks like times, got "
     "{word}: write the months as numbers or in English",

@@ -405,6 +405,24 @@ def test_months_short_years_and_digits_are_dates(
         fitted(date_parts(), written(tmp_path, "t,n\n20201301,1\n20200131,1\n", "z.csv"))
 
 
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (
+            "holds several numbers",
+            "124/63|7.9 ± 0.4|1:8|2 x 3 cm|12 (34%)|3 von 30|5'4\"|01.02.2022 - 27.01.2023|$4K-$12K",
+        ),
+        ("holds powers of ten", "1.5x10^3|2,5 × 10^-2"),
+        ("like hours", "7:30|17:05:10|3h 20m"),
+        ("", "12345-6789|030-167050|10.0.12.39|A23-46|14 Elm Street|(907) 944-6672|1E50|5+ years"),
+    ],
+)
+def test_several_numbers_in_a_value_are_told(told, words):
+    for word in words.split("|"):
+        note = guess_dates([word.replace("3", str(i)) for i in range(3, 9)], Asked()).note
+        assert (told in note, bool(told)) == (True, bool(note)), word
+
+
 def test_the_name_of_a_zone_is_no_offset(tmp_path: Path) -> None:
     path = written(tmp_path, "t,n\n2020-01-31 18:00 CET,1\n")
     fitted(date_parts(), path, said := [])

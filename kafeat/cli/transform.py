@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +14,6 @@ from kafeat.errors import counted
 from kafeat.jobs.transform.options import FOR_PARTS, TransformOptions
 
 if TYPE_CHECKING:
-    from kafeat.cli.progress import Announcer
     from kafeat.io.storage.base import Location
     from kafeat.jobs.dataset.journal import DatasetResult
     from kafeat.jobs.dataset.request import DatasetRequest
@@ -60,15 +59,15 @@ def transform(
     if not gc.isenabled():  # see __main__.py
         gc.freeze()
         gc.enable()
-    request = DatasetRequest.of(TransformOptions(source, target, **values))
-    _run(request, [name.replace("_", "-") for name in options.given(FOR_PARTS)], needs_predictor)
+    request = DatasetRequest.of(TransformOptions(source, target, **values), needs_predictor)
+    _run(request, [name.replace("_", "-") for name in options.given(FOR_PARTS)])
 
 
 run_transform: Any = transform.callback
 """The function of the command without environment variables and checks, which `predict` calls as well."""
 
 
-def _run(request: DatasetRequest, idle: list[str], needs_predictor: bool) -> None:
+def _run(request: DatasetRequest, idle: list[str]) -> None:
     from kafeat.cli.progress import progress
     from kafeat.errors import PartsError
     from kafeat.jobs.dataset.api import run
@@ -76,14 +75,7 @@ def _run(request: DatasetRequest, idle: list[str], needs_predictor: bool) -> Non
 
     target = request.target
 
-    def begin(unit: str) -> AbstractContextManager[Announcer]:
-        if needs_predictor:
-            request.map.needed_predictor()
-        for caution in request.cautions:
-            log.warn(caution)
-        return progress("transform", unit)
-
-    done = run(request, idle, "--", begin)
+    done = run(request, idle, "--", partial(progress, "transform"), warn=log.warn)
     if not isinstance(done, DatasetResult):
         _summarize(request, f"{target}: {counted(done.rows, 'row')}", done)
         return

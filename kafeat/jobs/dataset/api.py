@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from kafeat.chain.blas import one_blas_thread
@@ -117,11 +118,12 @@ def run(
     idle: Iterable[str] = (),
     dashes: str = "",
     begin: Begin = lambda _unit: nullcontext(),
+    warn: Callable[[str], None] = lambda _caution: None,
 ) -> TransformResult | DatasetResult:
     """Transform one file to one file, or the parts of a data set to a folder; write the statistics and the metrics.
 
-    `begin` is called with the unit of progress, `rows` or `parts`, before the work begins. `idle` and `dashes` are as
-    `DatasetRequest.over_parts` gets them.
+    `begin` is called with the unit of progress, `rows` or `parts`, before the work begins, and `warn` with what may be
+    unintended. `idle` and `dashes` are as `DatasetRequest.over_parts` gets them.
     """
     request.refuse_overlaps()
     known = list[TransformResult | DatasetResult]()
@@ -130,6 +132,10 @@ def run(
         _recorded(request, known, request.stats, spelled),
     ):
         over_parts = request.over_parts(idle, dashes)
+        if request.needs_predictor:
+            request.map.needed_predictor()
+        for caution in request.cautions:
+            warn(caution)
         with begin("parts" if over_parts else "rows") as announce:
             if over_parts:
                 known.append(transform_parts(request, announce))
@@ -251,17 +257,10 @@ def transform(options: TransformOptions) -> WrittenData:
 
 
 def _written(options: PredictOptions, needs_predictor: bool = False) -> WrittenData:
-    request, given = DatasetRequest.of(options), changed(options)
-
-    def begin(_unit: str) -> AbstractContextManager[None]:
-        if needs_predictor:
-            request.map.needed_predictor()
-        for caution in request.cautions:
-            # The caller is above `run`, `_written`, and `transform` or `predict` with its keywords.
-            warnings.warn(caution, KafeatWarning, stacklevel=6)
-        return nullcontext()
-
-    done = run(request, [name for name in FOR_PARTS if name in given], begin=begin)
+    request, given = DatasetRequest.of(options, needs_predictor), changed(options)
+    # The caller is above `run`, `_written`, and `transform` or `predict` with its keywords.
+    warn = partial(warnings.warn, category=KafeatWarning, stacklevel=5)
+    done = run(request, [name for name in FOR_PARTS if name in given], warn=warn)
     parts, kept = (done.parts, done.kept) if isinstance(done, DatasetResult) else (None, 0)
     if isinstance(done, DatasetResult) and done.failed:
         raise PartsError(str(request.target), done.parts, done.failed, done.stopped)

@@ -42,9 +42,11 @@ class DatasetRequest:
     stats: Location | None = None
     max_failures: int | None = None
     metrics: Location | None = None
+    needs_predictor: bool = False
+    """True if only predictions are wanted, so that a map without a predictor is refused."""
 
     @classmethod
-    def of(cls, asked: PredictOptions) -> DatasetRequest:
+    def of(cls, asked: PredictOptions, needs_predictor: bool = False) -> DatasetRequest:
         """Parse the locations and the limit among the options."""
         if asked.metrics is not None and not str(asked.metrics).endswith(".prom"):
             raise UsageError(
@@ -73,6 +75,7 @@ class DatasetRequest:
             overwrite=bool(asked.overwrite),
             stats=_place_of("stats", asked.stats),
             metrics=_place_of("metrics", asked.metrics),
+            needs_predictor=needs_predictor,
         )  # fmt: skip
 
     def over_parts(self, idle: Iterable[str] = (), dashes: str = "") -> bool:

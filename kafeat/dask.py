@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from kafeat.dataframes import Content, Frame, FrameOptions
+from kafeat.dataframes import Content, Frame
 from kafeat.errors import DataError, UsageError, quoted
 from kafeat.io.columns.fields import indices_of
 from kafeat.io.columns.numbers import is_text
@@ -23,6 +23,7 @@ from kafeat.io.readers.array import check_array
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import BatchReader, MemoryReader, TableReader
 from kafeat.io.writers.arrow_columns import lists_of
+from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.shared import SharedMap, shared
 from kafeat.types import Array, Floats
@@ -102,7 +103,7 @@ def transform(
     (200, 64)
     """
     content: Content = "unit variance" if unit_variance else "features"
-    return _lazy(ddf, model, FrameOptions(keep, layout, prefix, dtype, content))
+    return _lazy(ddf, model, Frame(keep, layout, prefix, dtype, content))
 
 
 def predict(
@@ -148,30 +149,31 @@ def predict(
     >>> kafeat.dask.predict(da.from_array(X, chunks=(100, 3)), fm).shape
     (200, 2)
     """
-    return _lazy(ddf, model, FrameOptions(keep, "columns", prefix, dtype, "predictions"))
+    return _lazy(ddf, model, Frame(keep, "columns", prefix, dtype, "predictions"))
 
 
 def _lazy(
-    ddf: dd.DataFrame | da.Array, model: str | os.PathLike[str] | FeatureMap, options: FrameOptions
+    ddf: dd.DataFrame | da.Array, model: str | os.PathLike[str] | FeatureMap, asked: Frame
 ) -> dd.DataFrame | da.Array:
     sent = shared(model)
     if isinstance(ddf, da.Array):
-        if len(options.keep) or options.layout != "columns" or options.prefix is not None:
+        if len(asked.keep) or asked.layout != "columns" or asked.prefix is not None:
             raise UsageError("ddf: expected a DataFrame with keep, layout or prefix, got an array")
-        return _transform_array(ddf, sent, replace(options, layout="list"))
+        return _transform_array(ddf, sent, replace(asked, layout="list"))
     if not isinstance(ddf, dd.DataFrame):
         raise UsageError(f"ddf: expected a Dask DataFrame or array, got {type(ddf).__name__}")
     fm, labels = sent.map, {str(label): label for label in ddf.columns}
     names = BatchReader("<DataFrame>", pa.schema([(str(label), pa.null()) for label in ddf.columns]))
-    frame = options.frame(names, fm, _DTYPES)
-    reads = _reads(names, fm, frame)
+    frame = asked.checked(names, fm, _DTYPES)
+    reads = _reads(names, fm, asked.not_features)
     needed = [labels[name] for name in dict.fromkeys([*reads, *frame.keep])]
     part = ddf if needed == list(ddf.columns) else ddf[needed]
     _check_types(part._meta, fm, reads)
+    outputs = frame.outputs(fm)
     return part.map_partitions(
         _partition,
         _task(_TaskInputs(sent, frame, tuple(reads))),
-        meta=_assembled(part._meta, fm, frame, frame.memory(fm).buffer(0, 0)),
+        meta=_assembled(part._meta, frame, outputs, frame.memory(outputs).buffer(0, 0)),
         enforce_metadata=False,  # every task would carry the names of all features
         token=_KEY,
     )
@@ -186,12 +188,12 @@ class _TaskInputs:
     reads: tuple[str, ...] = ()
 
 
-def _reads(names: Reader, fm: FeatureMap, frame: Frame) -> list[str]:
+def _reads(names: Reader, fm: FeatureMap, not_features: Sequence[str]) -> list[str]:
     """Return the columns that may be features."""
     if not fm.columns.positional:
         reads = [column.name for column in fm.columns.features]
     else:
-        reads = [field.name for field in names.fields if field.name not in frame.not_features]
+        reads = [field.name for field in names.fields if field.name not in not_features]
     indices_of(names, reads)
     return reads
 
@@ -212,12 +214,13 @@ def _partition(
     part: pd.DataFrame, work: _TaskInputs, partition_info: dict[str, Any] | None = None
 ) -> pd.DataFrame:
     fm, frame = work.sent.map, work.frame
-    out = frame.memory(fm).buffer(0, len(part))
+    outputs = frame.outputs(fm)
+    out = frame.memory(outputs).buffer(0, len(part))
     if len(part):  # an empty column of objects does not show its type
         number = "" if partition_info is None else f" {partition_info['number']}"
         place = f"<partition{number}>"
-        fm.fill(frame.program(fm), TableReader(_table(part, work.reads, place), place), 1, out)
-    return _assembled(part, fm, frame, out)
+        fm.fill(outputs.program(), TableReader(_table(part, work.reads, place), place), 1, out)
+    return _assembled(part, frame, outputs, out)
 
 
 def _table(part: pd.DataFrame, reads: Iterable[str], place: str) -> pa.Table:
@@ -235,33 +238,33 @@ def _table(part: pd.DataFrame, reads: Iterable[str], place: str) -> pa.Table:
     return pa.table(arrays)
 
 
-def _assembled(part: pd.DataFrame, fm: FeatureMap, frame: Frame, features: Floats) -> pd.DataFrame:
+def _assembled(part: pd.DataFrame, frame: Frame, outputs: Outputs, features: Floats) -> pd.DataFrame:
     """Return the passthrough columns of a partition and its features or predictions, with its index."""
-    if frame.content == "predictions":
-        numbers = features.astype(frame.dtype, order="F", copy=False)
-        made = pd.DataFrame(numbers, index=part.index, columns=list(frame.names), copy=False)
-        if frame.class_name is not None:
-            chosen = fm.needed_predictor().predicted(features)
-            kind = "str" if chosen.dtype.kind == "O" else chosen.dtype
-            made.insert(0, frame.class_name, pd.Series(chosen, index=part.index, dtype=kind))
-    elif frame.layout == "columns":
-        made = pd.DataFrame(features, index=part.index, columns=list(frame.names), copy=False)
-    else:
-        kind = pa.list_(pa.field("item", pa.from_numpy_dtype(frame.dtype), nullable=False), features.shape[1])
+    names = frame.names(outputs)
+    if outputs.what == "features" and frame.layout == "list":
+        number = pa.from_numpy_dtype(outputs.dtype)
+        kind = pa.list_(pa.field("item", number, nullable=False), features.shape[1])
         lists = pd.arrays.ArrowExtensionArray(lists_of(features, kind))
-        made = pd.DataFrame({frame.names[0]: lists}, index=part.index)
+        made = pd.DataFrame({names[0]: lists}, index=part.index)
+    else:
+        numbers = features.astype(outputs.dtype, order="F", copy=False)
+        made = pd.DataFrame(numbers, index=part.index, columns=names, copy=False)
+    if outputs.classes is not None:
+        chosen = outputs.fm.needed_predictor().predicted(features)
+        dtype = "str" if chosen.dtype.kind == "O" else chosen.dtype
+        made.insert(0, outputs.classes.names[0], pd.Series(chosen, index=part.index, dtype=dtype))
     if not frame.keep:
         return made
     labels = {str(label): label for label in part.columns}
     return pd.concat([part[[labels[name] for name in frame.keep]], made], axis=1)
 
 
-def _transform_array(array: da.Array, sent: SharedMap, options: FrameOptions) -> da.Array:
+def _transform_array(array: da.Array, sent: SharedMap, asked: Frame) -> da.Array:
     fm = sent.map
     check_array("<array>", array.shape, array.dtype)
     match(MemoryReader(np.empty((0, array.shape[1]), array.dtype)), fm.columns, ())
-    frame = options.frame(BatchReader("<array>", pa.schema([])), fm, _DTYPES)
-    work = _TaskInputs(sent, frame)
+    frame = asked.checked(BatchReader("<array>", pa.schema([])), fm, _DTYPES)
+    work, outputs = _TaskInputs(sent, frame), frame.outputs(fm)
     if array.numblocks[1] > 1:
         array = array.rechunk({1: -1})
     return da.map_blocks(
@@ -269,15 +272,15 @@ def _transform_array(array: da.Array, sent: SharedMap, options: FrameOptions) ->
         array,
         _task(work),
         name=f"{_KEY}-{tokenize(array, work)}",
-        chunks=(array.chunks[0], (frame.program(fm).width,)),
-        dtype=frame.dtype,
-        meta=np.empty((0, 0), frame.dtype),
+        chunks=(array.chunks[0], (outputs.width,)),
+        dtype=outputs.dtype,
+        meta=np.empty((0, 0), outputs.dtype),
     )
 
 
 def _block(block: Array, work: _TaskInputs, block_id: tuple[int, ...] | None = None) -> Floats:
-    fm, frame = work.sent.map, work.frame
-    out = frame.memory(fm).buffer(0, len(block))
+    fm, outputs = work.sent.map, work.frame.outputs(work.sent.map)
+    out = work.frame.memory(outputs).buffer(0, len(block))
     number = "" if block_id is None else f" {block_id[0]}"
-    fm.fill(frame.program(fm), MemoryReader(block, f"<block{number}>"), 1, out)
-    return out.astype(frame.dtype, copy=False)
+    fm.fill(outputs.program(), MemoryReader(block, f"<block{number}>"), 1, out)
+    return out.astype(outputs.dtype, copy=False)

@@ -14,13 +14,14 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from kafeat.dataframes import Content, Frame, FrameOptions
+from kafeat.dataframes import Content, Frame
 from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.memory import BatchReader
-from kafeat.io.writers.arrow_columns import ClassColumn, columns_of
+from kafeat.io.writers.arrow_columns import columns_of
 from kafeat.io.writers.arrow_columns import shared as shared_memory
+from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.shared import SharedMap, shared
 from kafeat.runtime.run import run
@@ -116,7 +117,7 @@ def transform(
     ['f0', 'f1', 'f2', 'f3']
     """
     content: Content = "unit variance" if unit_variance else "features"
-    return _lazy(df, model, FrameOptions(keep, layout, prefix, dtype, content))
+    return _lazy(df, model, Frame(keep, layout, prefix, dtype, content))
 
 
 def predict(
@@ -164,18 +165,18 @@ def predict(
     >>> kafeat.spark.predict(df, fm).columns
     ['prediction', 'probability_false', 'probability_true']
     """
-    return _lazy(df, model, FrameOptions(keep, "columns", prefix, dtype, "predictions"))
+    return _lazy(df, model, Frame(keep, "columns", prefix, dtype, "predictions"))
 
 
-def _lazy(df: DataFrame, model: str | os.PathLike[str] | FeatureMap, options: FrameOptions) -> DataFrame:
+def _lazy(df: DataFrame, model: str | os.PathLike[str] | FeatureMap, asked: Frame) -> DataFrame:
     if not hasattr(df, "mapInArrow"):
         raise UsageError(f"df: expected a Spark DataFrame, got {type(df).__name__}")
     sent = shared(model)
     fm = sent.map
     schema = pa.schema([pa.field(field.name, _arrow_type(field.dataType)) for field in df.schema])
     source = BatchReader("<DataFrame>", schema)
-    frame = options.frame(source, fm, ("float32", "float64"))
-    columns = match(source, fm.columns, frame.not_features)
+    frame = asked.checked(source, fm, ("float32", "float64"))
+    columns = match(source, fm.columns, asked.not_features)
     needed = list(dict.fromkeys([*(column.name for column in columns.features), *frame.keep]))
 
     # A named function, because Spark shows its name. Its variables are pickled with it.
@@ -184,7 +185,7 @@ def _lazy(df: DataFrame, model: str | os.PathLike[str] | FeatureMap, options: Fr
 
     # Columns are numbered for the transfer, because mapInArrow accepts no names with dots.
     numbered = df.select(*map(_quoted, needed)).toDF(*(f"c{i}" for i in range(len(needed))))
-    return numbered.mapInArrow(kafeat_transform, _schema(df, fm, frame))
+    return numbered.mapInArrow(kafeat_transform, _schema(df, frame, frame.outputs(fm)))
 
 
 def _partition(
@@ -198,35 +199,35 @@ def _partition(
     chunks = BatchReader(place, first.schema, chain([first], batches)).chunks(
         columns, frame.keep, fm.chunk_rows
     )
-    program = frame.program(fm)
-    rows = max(1, _BATCH_BYTES // (program.width * frame.dtype.itemsize))
+    outputs = frame.outputs(fm)
+    rows = max(1, _BATCH_BYTES // (outputs.width * outputs.dtype.itemsize))
     # New memory for every chunk, because Spark may keep references to it.
-    for done in run(program, chunks, frame.memory(fm), 1, in_memory=True):
+    for done in run(outputs.program(), chunks, frame.memory(outputs), 1, in_memory=True):
         kept = [] if done.chunk.passthrough is None else done.chunk.passthrough.combine_chunks().columns
-        arrays = [*kept, *_arrays(done.floats.astype(frame.dtype, copy=False), frame)]
-        table = pa.Table.from_arrays(arrays, names=[*frame.keep, *frame.names])
-        if frame.class_name is not None and fm.classes is not None:
-            classes = ClassColumn(frame.class_name, fm.classes.tolist()).table(None, done.floats)
-            table = table.add_column(len(frame.keep), frame.class_name, classes.column(0))
+        arrays = [*kept, *_arrays(done.floats.astype(outputs.dtype, copy=False), frame.layout)]
+        table = pa.Table.from_arrays(arrays, names=[*frame.keep, *frame.names(outputs)])
+        if outputs.classes is not None:
+            classes = outputs.classes.table(None, done.floats)
+            table = table.add_column(len(frame.keep), classes.field(0), classes.column(0))
         yield from table.to_batches(max_chunksize=rows)
 
 
-def _arrays(features: Floats, frame: Frame) -> list[pa.Array]:
-    if frame.layout == "columns":
+def _arrays(features: Floats, layout: str) -> list[pa.Array]:
+    if layout == "columns":
         return columns_of(features)
     rows, width = features.shape
     ends = np.arange(0, (rows + 1) * width, width, dtype=np.int32)
-    kind = pa.list_(pa.field("element", pa.from_numpy_dtype(frame.dtype), nullable=False))
+    kind = pa.list_(pa.field("element", pa.from_numpy_dtype(features.dtype), nullable=False))
     return [pa.ListArray.from_arrays(shared_memory(ends), shared_memory(features.reshape(-1)), type=kind)]
 
 
-def _schema(df: DataFrame, fm: FeatureMap, frame: Frame) -> StructType:
-    number = FloatType() if frame.dtype == np.float32 else DoubleType()
+def _schema(df: DataFrame, frame: Frame, outputs: Outputs) -> StructType:
+    number = FloatType() if outputs.dtype == np.float32 else DoubleType()
     kind = number if frame.layout == "columns" else ArrayType(number, containsNull=False)
     kept = [df.schema[name] for name in frame.keep]
-    if frame.class_name is not None:
-        kept.append(StructField(frame.class_name, _class_type(fm), nullable=False))
-    return StructType([*kept, *(StructField(name, kind, nullable=False) for name in frame.names)])
+    if outputs.classes is not None:
+        kept.append(StructField(outputs.classes.names[0], _class_type(outputs.fm), nullable=False))
+    return StructType([*kept, *(StructField(name, kind, nullable=False) for name in frame.names(outputs))])
 
 
 def _class_type(fm: FeatureMap) -> DataType:

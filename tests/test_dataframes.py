@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import kafeat
-from kafeat.dataframes import FrameOptions
+from kafeat.dataframes import Frame
 from kafeat.errors import ArtifactError, DataError, SystemRefusedError, UsageError
 from kafeat.io.readers.memory import BatchReader
 from kafeat.io.storage.local_path import LocalPath
@@ -117,7 +117,7 @@ def test_the_maps_used_last_are_kept():
 def test_a_column_that_is_there_twice_cannot_be_kept():
     twice = BatchReader("<DataFrame>", pa.schema([("a", pa.null()), ("b", pa.null()), ("a", pa.null())]))
     with pytest.raises(DataError, match="column 'a': expected one column of that name, got 2"):
-        FrameOptions(keep=["a"]).frame(twice, fitted(), ["float32"])
+        Frame(keep=["a"]).checked(twice, fitted(), ["float32"])
 
 
 def test_what_is_no_map_is_refused():
@@ -144,5 +144,5 @@ def test_unit_variance_of_a_map_that_does_not_know_it_is_refused_before_anything
     table = BatchReader("<DataFrame>", pa.schema([(f"c{i}", pa.float64()) for i in range(5)]))
     older = replace(fitted(), feature_mean=None)
     with pytest.raises(UsageError, match="unit variance: expected a map that knows how its features vary"):
-        FrameOptions(content="unit variance").frame(table, older, ("float32", "float64"))
-    assert len(FrameOptions().frame(table, older, ("float32", "float64")).names) == 8
+        Frame(content="unit variance").checked(table, older, ("float32", "float64"))
+    assert Frame().checked(table, older, ("float32", "float64")).outputs(older).width == 8

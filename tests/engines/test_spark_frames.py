@@ -212,8 +212,8 @@ def test_a_path_sends_no_map_and_a_changed_file_is_refused(tmp_path, df, rows):
 def test_batches_of_any_height_become_chunks_of_the_map(rows, by_name):
     """In this process, where the chunks show."""
     table = rows.select(["x", "y", "z.z", "id"])
-    options = kafeat.spark.FrameOptions(["id"])
-    frame = options.frame(BatchReader("rows", table.schema), by_name, ("float32",))
+    options = kafeat.spark.Frame(["id"])
+    frame = options.checked(BatchReader("rows", table.schema), by_name, ("float32",))
     batches = iter(table.to_batches(max_chunksize=41))
     made = list(kafeat.spark._partition(batches, shared(by_name), by_name.columns, frame))
     assert [len(batch) for batch in made] == [CHUNK_ROWS] * 5 + [1500 - 5 * CHUNK_ROWS]
@@ -223,8 +223,8 @@ def test_batches_of_any_height_become_chunks_of_the_map(rows, by_name):
 def test_what_is_handed_over_at_a_time_is_bounded(monkeypatch, rows, by_name):
     monkeypatch.setattr(kafeat.spark, "_BATCH_BYTES", 100 * WIDTH * 4)
     for layout in ("columns", "list"):
-        options = kafeat.spark.FrameOptions(layout=layout)
-        frame = options.frame(BatchReader("rows", rows.schema), by_name, ("float32",))
+        options = kafeat.spark.Frame(layout=layout)
+        frame = options.checked(BatchReader("rows", rows.schema), by_name, ("float32",))
         batches = iter(rows.select(["x", "y", "z.z"]).to_batches())
         made = list(kafeat.spark._partition(batches, shared(by_name), by_name.columns, frame))
         assert max(len(batch) for batch in made) == 100

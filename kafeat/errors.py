@@ -203,6 +203,12 @@ def quoted(name: str) -> str:
     return repr(name) if len(name) <= LONGEST else f"{name[:LONGEST]!r}..."
 
 
+def first_of(texts: Sequence[str], most: int = 3) -> str:
+    """Return the first texts on one line, and the number of the others."""
+    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
+
+
 def counted(number: int, what: str) -> str:
     """Return a number with its noun, such as `1 file` or `2 files`."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

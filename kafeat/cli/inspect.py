@@ -174,12 +174,9 @@ def _show_step(i: int, step: dict[str, Any], verbose: bool) -> None:
 
 
 def _heaviest(importance: dict[str, float]) -> str:
-    from kafeat.errors import quoted
+    from kafeat.errors import first_of, quoted
 
-    heaviest = list(importance.items())[:_MOST_SHOWN]
-    more = len(importance) - len(heaviest)
-    shares = ", ".join(f"{quoted(name)} {share:.1%}" for name, share in heaviest)
-    return f"{shares} and {more} more" if more else shares
+    return first_of([f"{quoted(name)} {share:.1%}" for name, share in importance.items()], _MOST_SHOWN)
 
 
 def _show_search(search: dict[str, Any], verbose: bool) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 from urllib.parse import unquote
 
-from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
+from kafeat.errors import DataError, SystemRefusedError, UsageError, first_of, quoted
 from kafeat.io.formats import format_of_part, suffix_of
 from kafeat.io.storage.base import Entry, Location, lies_in
 from kafeat.io.storage.local_path import LocalPath
@@ -240,7 +240,6 @@ def _refuse_unknown_formats(data_set: Parts) -> None:
     if "" not in suffixes:
         return
     unknown = [part.name for part in data_set.parts if not suffix_of(LocalPath(part.name))]
-    more = f" and {len(unknown) - 3:,} more" if len(unknown) > 3 else ""
     known = [suffix for suffix, _ in suffixes.most_common() if suffix]
     remedy = "name the format of all with --input-format"
     if known and data_set.folder is not None:
@@ -249,9 +248,8 @@ def _refuse_unknown_formats(data_set: Parts) -> None:
         remedy = f"choose the others with the pattern '{pattern}' in quotes, or {remedy}"
     elif known:
         remedy = f"leave it out of the list, or {remedy}"
-    raise DataError(
-        f"{data_set.location}: expected data files, got {', '.join(map(quoted, unknown[:3]))}{more}; {remedy}"
-    )
+    got = first_of([*map(quoted, unknown)])
+    raise DataError(f"{data_set.location}: expected data files, got {got}; {remedy}")
 
 
 LIST_SUFFIXES = (".json", ".txt", ".list")

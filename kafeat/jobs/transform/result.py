@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from kafeat.errors import DataError, GateError, KafeatError, counted, quoted
+from kafeat.errors import DataError, GateError, KafeatError, counted, first_of, quoted
 from kafeat.io.columns.columns import Columns
 from kafeat.io.storage.atomic import AtomicFile
 from kafeat.jobs.transform.options import RowOptions
@@ -139,8 +139,7 @@ class TransformResult:
         ]
         if not spelled:
             return "; no column differs in its mean: they vary otherwise, or together, or in their words"
-        more = f" and {len(spelled) - 3} more" if len(spelled) > 3 else ""
-        return f"; the columns that differ most: {', '.join(spelled[:3])}{more}"
+        return f"; the columns that differ most: {first_of(spelled)}"
 
     def _spelled(self, one: Difference) -> str:
         """Describe the difference of a column. The mean of a time, or of codes of categories, is not shown."""
@@ -176,11 +175,10 @@ class TransformResult:
             return
         beyond = sorted(((share, name) for name, share in drift.items() if share > most), reverse=True)
         if beyond:
-            worst = ", ".join(f"{quoted(name)} {share:.2%}" for share, name in beyond[:3])
-            more = f" and {len(beyond) - 3} more" if len(beyond) > 3 else ""
+            worst = first_of([f"{quoted(name)} {share:.2%}" for share, name in beyond])
             raise GateError(
                 f"{place}: expected at most {most:.2%} of a column outside the range of the training rows "
-                f"(--max-drift), got {worst}{more}"
+                f"(--max-drift), got {worst}"
             )
 
 

@@ -57,7 +57,15 @@ def check_sections(function: Callable[..., object]) -> None:
     assert ("Returns" in sections) == returns, function
 
 
-FUNCTIONS = [kafeat.fit, kafeat.load, kafeat.transform, kafeat.evaluate, kafeat.tune, *METHODS]
+FUNCTIONS = [
+    kafeat.fit,
+    kafeat.load,
+    kafeat.transform,
+    kafeat.predict,
+    kafeat.evaluate,
+    kafeat.tune,
+    *METHODS,
+]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -140,16 +140,6 @@ def test_a_config_stands_for_all_parameters(configs, digits, digits_table):
     assert not [name for name in ours.get_params() if "__" in name]
 
 
-def test_rows_that_a_step_refuses_are_value_errors(digits: np.ndarray) -> None:
-    fm = FeatureMap("homogeneous").fit(digits)
-    bad = digits[:9].copy()
-    bad[4, 7] = -1.0
-    with pytest.raises(ValueError, match=r"row 5 \(index 4\), column 'c7': expected a value of at least 0"):
-        fm.transform(bad)
-    with pytest.raises(ValueError, match=r"n_samples = 1"):
-        FeatureMap().fit(digits[:1])
-
-
 def test_data_frames_and_columns_transformers(digits: np.ndarray) -> None:
     for library in ("pandas", "polars"):
         table = frame(library, digits[:30])
@@ -196,8 +186,6 @@ def test_labels_go_where_they_are_wanted(digits: np.ndarray) -> None:
     union = FeatureMap({"kind": "union", "maps": [{"steps": [validated]}]})
     assert union.__sklearn_tags__().target_tags.required
     assert union.fit(X, y).feature_map_.provenance.searches
-    in_parts = FeatureMap(wanting).partial_fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
-    assert in_parts.transform(X).tobytes() == fm.fit(X, y).transform(X).tobytes()
 
 
 # --- in batches

@@ -56,13 +56,6 @@ def test_they_are_what_kafeat_fits(digits):
     assert numbers.score(digits, y) > 0.5
 
 
-def test_a_search_sets_the_penalty(digits):
-    y = load_digits().target
-    model = FeatureMapClassifier(["standardize", SMALL, "ridge"])
-    search = GridSearchCV(model, {"ridge__penalty": [1e-3, 1e6]}, cv=2)
-    assert search.fit(digits[:400], y[:400]).best_params_ == {"ridge__penalty": 1e-3}
-
-
 RNG = np.random.default_rng(0)
 ROWS, GROUPS = RNG.standard_normal((200, 3)), RNG.integers(0, 9, 200)
 WEIGHTS, Y = RNG.integers(0, 4, 200).astype(float), ROWS[:, 0] * ROWS[:, 1] + GROUPS
@@ -130,10 +123,6 @@ def test_steps_of_another_task_are_refused(digits):
 def test_intervals_are_those_of_the_map():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((400, 2)), rng.standard_normal(400)
-    numbers = FeatureMapRegressor(intervals=True, steps=["standardize", "ridge"]).fit(X, y)
-    own = numbers.feature_map_.predict_interval(X, 0.8)
-    np.testing.assert_array_equal(numbers.predict_interval(X, 0.8), own)
-    assert numbers.predict_interval(X).shape == (400, 2)
     classes = FeatureMapClassifier(intervals=True, steps=["standardize", "ridge"]).fit(X, y > 0.0)
     assert classes.predict_interval(X).dtype == bool
     plain = FeatureMapRegressor(steps=["standardize", "ridge"]).fit(X, y)

@@ -10,7 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -231,15 +231,13 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             listener = Listener(warn=partial(warnings.warn, category=KafeatWarning, stacklevel=2))
             intervals = getattr(self, "intervals", False)
             weight = None if sample_weight is None else _WEIGHT
-            self._map: FittedMap = fit_reader(
-                config,
-                beside(source, sample_weight, groups),
-                labels,
-                weight=weight,
-                jobs=jobs,
-                listener=listener,
-                intervals=intervals,
+            rows = beside(source, sample_weight, groups)
+            fm = fit_reader(
+                config, rows, labels, weight=weight, jobs=jobs, listener=listener, intervals=intervals
             )
+        if groups is not None:  # other tables have no such column
+            fm = replace(fm, config=fm.config.model_copy(update={"split_by": None}))
+        self._map: FittedMap = fm
         return self
 
     def _labels(self, y: Any, config: Config) -> Array | None:

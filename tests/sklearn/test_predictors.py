@@ -72,6 +72,7 @@ def test_weights_and_groups_are_those_of_columns(rows):
     # products of sparse rows are rounded otherwise
     np.testing.assert_allclose(ours.predict(rows), plain.predict(TABLE), rtol=1e-7)
     np.testing.assert_allclose(ours.predict_interval(rows), plain.predict_interval(TABLE), rtol=1e-7)
+    assert ours.feature_map_.config.split_by is None  # other tables have no such column
 
 
 def test_metadata_are_routed_to_where_they_are_requested():

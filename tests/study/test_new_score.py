@@ -10,9 +10,9 @@ from kafeat.maths.scoring import SCORES, Score
 NAME = "margin_error"
 
 
-def measure(predicted, classes):
-    """The mean of 1 − p of the true class."""
-    return float(1.0 - predicted[np.arange(len(classes)), classes].mean())
+def measure(predicted, truth):
+    """The mean of 1 − p of the true class; what judges probabilities gets the true ones, (n, k)."""
+    return float(1.0 - (predicted * truth).sum(axis=1).mean())
 
 
 @pytest.fixture(autouse=True)

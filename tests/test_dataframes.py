@@ -82,14 +82,6 @@ def test_another_file_is_refused_and_a_loaded_map_is_not_read_again(tmp_path: Pa
         _ = travelled(sent).map
 
 
-def test_damaged_bytes_are_refused():
-    sent = shared(fitted())
-    assert isinstance(sent.file, bytes)
-    damaged = SharedMap(sent.digest, sent.file[:-200] + bytes(200))
-    with pytest.raises(ArtifactError, match="<map>: expected a kafeat model"):
-        _ = travelled(damaged).map
-
-
 def test_threads_load_a_map_once(monkeypatch: pytest.MonkeyPatch):
     sent, calls = travelled(shared(fitted())), []
 

@@ -101,13 +101,6 @@ def test_results_are_pickled() -> None:
     assert pickle.loads(pickle.dumps(found)) == found
 
 
-def test_the_written_output_is_pickled(tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", X)
-    written = kafeat.predict(tmp_path / "x.npy", tmp_path / "p.csv", model=model())
-    assert pickle.loads(pickle.dumps(written)) == copy.copy(written) == written
-    assert written in {written}
-
-
 ERRORS = [
     errors.KafeatError("a"),
     errors.UsageError("a"),

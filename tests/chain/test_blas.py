@@ -25,15 +25,6 @@ def two_threads():
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_the_outermost_lifts_the_limit():
-    with one_blas_thread():
-        with one_blas_thread():
-            assert threads() == {1}
-        assert threads() == {1}
-    assert threads() == {2}
-
-
-@pytest.mark.usefixtures("two_threads")
 def test_any_thread_sets_the_limit_and_any_other_lifts_it():
     """As under Dask and in servers: the first to come need not be the main thread, nor the last to leave."""
     inside, leave = threading.Event(), threading.Event()

@@ -298,7 +298,7 @@ def test_where_no_column_is_left_the_reasons_are_said(tuned):
     )
     lines = tuned(text, "y", code=3)
     assert (
-        "got none (t: looks like hours and minutes, such as '00:00': write them as hours, such as 13.5, "
+        "got none (t: looks like hours and minutes: --date-format %H:%M reads '00:00' as a time of day; write lengths"
         in lines
     )
     assert "id: 60 different values in 60 rows, few words: names of rows)" in lines
@@ -338,6 +338,8 @@ NAMED = {
     "months in digits": ([f"{time:%Y%m}" for time in TIMES],
         r"(--date-format %Y%m) reads 202201; so far, it is read as numbers; --exclude a leaves",
         "a: times, .* 2022-01-01T"),
+    "times of day": ([f"{time:%I:%M %p}" for time in TIMES], r"(--date-format '%I:%M %p') reads '03:07 AM' as a time",
+        "a: times, .* 1970-01-01T03:07:00"),
     "seconds": (SECONDS, r"looks like times: (--date-format %s) reads 1641352031;", "a: times, .* 2022-01-05T03:07:11"),
     "milliseconds": ([f"{one}000" for one in SECONDS], r"like times: (--date-format %Q) reads 1641352031000; ",
         "a: times, .* 2022-01-05T03:07:11"),
@@ -422,7 +424,7 @@ def test_hours_and_pairs_of_numbers_are_no_groups_and_a_label_of_hours_gets_thei
     said = " ".join(in_process(*FOR, "y", cwd=tmp_path).stdout.replace("\n#", " ").split())
     assert "label: classes (24 different texts in 60 rows); text is no number" in said
     assert (
-        "label 'y': looks like hours and minutes, such as '00:30': write them as hours, such as 13.5" in said
+        "label 'y': looks like hours and minutes: --date-format %H:%M reads '00:30' as a time of day" in said
     )
 
 

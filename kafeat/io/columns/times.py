@@ -186,7 +186,8 @@ def time_pattern(form: object) -> re.Pattern[str]:
     if len(set(signs)) < len(signs):  # else every split of a text between adjacent names would be tried
         raise ValueError(once)
     if form not in EPOCHS:
-        dated = set("Yy") & set(letters) and set("mbB") & set(letters)
+        clock = set("HI") & set(letters) and not set("Yymbd") & set(letters)  # a time of day, of 1970-01-01
+        dated = clock or (set("Yy") & set(letters) and set("mbB") & set(letters))
         if not dated or not set(letters) <= set(_PARTS):
             raise ValueError(f"{expected}, got {form!r}")
     pieces = re.split("%(.)", form)
@@ -222,7 +223,8 @@ def parse_time(text: str, dialect: Dialect) -> tuple[float, bool]:
 
 def _written(parts: Mapping[str, str | None]) -> tuple[int, float, int | None] | None:
     """Return the seconds since 1970 in a text, their fraction, and the seconds of its offset; None without a time."""
-    number = {name: int(part) for name, part in parts.items() if part is not None and part.isdigit()}
+    number = {"year": 1970, "month": 1, "day": 1}  # of a time of day
+    number |= {name: int(part) for name, part in parts.items() if part is not None and part.isdigit()}
     month = (parts.get("name") or "").lower()
     if month:
         number["month"] = _MONTHS.get(month[:4], _MONTHS.get(month[:3], 0))
@@ -237,10 +239,8 @@ def _written(parts: Mapping[str, str | None]) -> tuple[int, float, int | None] |
     fraction = parts.get("fraction") or "0"
     midnight = hour == 24 and not (minutes or seconds or int(fraction))  # the end of the day
     try:
-        time = datetime(
-            number["year"], number["month"], number.get("day", 1), hour * (not midnight), minutes, seconds,
-            tzinfo=UTC_ZONE,
-        )  # fmt: skip
+        day = (number["year"], number["month"], number["day"])
+        time = datetime(*day, hour * (not midnight), minutes, seconds, tzinfo=UTC_ZONE)
     except ValueError:
         return None
     if zone_hours > 23 or zone_minutes > 59:
@@ -292,11 +292,15 @@ _AFTER = r"[^\w\s]?(?: ?[^\W\d]{1,12}\.?)?[^\w\s]?"
 _SEVERAL = rf"(?=.{{3,60}}$)[^\w\s]{{0,2}} ?{_ONE}(?:(?:{_BETWEEN}){_ONE}){{1,5}}{_AFTER}"
 _ONE_EACH = "holds several numbers or times in a value, such as {word}: write one in each column"
 _GAP, _NAME = "[-., /]{1,3}", r"[^\W\d]{3,12}\.?"
+_ASKED = ("%b-%y", "%b %y", "%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M%p", "%H:%M h", "%H:%M Uhr", "%H.%M Uhr")
+"""Forms that are only read if an option names them."""
 _UNREAD = {
-    rf"(?:{'|'.join(_MONTHS)})[^\W\d]{{0,6}}\.?([- ])\d\d": "looks like times: --date-format {form} reads {word}",
+    rf"(?:{'|'.join(_MONTHS)})[^\W\d]{{0,6}}\.?[- ]\d\d": "looks like times: --date-format {form} reads {word}",
     r"1 ?: ?\d{1,6}": _ONE_EACH,
+    r"\d{1,2}[:.]\d\d.{0,10}": "looks like hours and minutes: --date-format {form} reads {word} as a time of day; "
+    "write lengths of time, and a label, as hours, such as 13.5",
     r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?(?:[ap]\.?m\.?|uhr|h))?|\d{1,3} ?h(?: ?\d\d?(?: ?m(?:in)?)?)?": "looks "
-    "like hours and minutes, such as {word}: write them as hours, such as 13.5, or after a date",
+    "like hours and minutes, such as {word}: write them as hours, such as 13.5",
     r"(?:19|20)\d\d[-/ ]{0,3}(?:k?w|q)\d\d?(?:-\d)?|(?:k?w|q)\d\d?[-/ ]{0,3}(?:19|20)\d\d": "looks like weeks or "
     "quarters, such as {word}: write the first day of each, such as 2024-04-01",
     POWER.pattern: "holds powers of ten, such as {word}: write 1.5e3 for 1.5x10^3",
@@ -344,7 +348,7 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     have = {form: _have(words, form, asked) for form in forms if sum(first[form]) >= least}
     best = max(have, key=lambda form: sum(have[form]))
     own, share = have[best], sum(have[best]) / max(1, len(words))
-    note = "" if share >= LEAST_TIMES else _unread(some, [*first.values()], first[best], best)
+    note = "" if share >= LEAST_TIMES else _unread(some, [*first.values()], first[best], best, asked)
     odd = [word for word, has in zip(words, own, strict=True) if not has][:_SOME]
     other = next((word for form in forms for word in odd if any(_have([word], form, asked))), None)
     if other is not None and any(own):
@@ -364,15 +368,18 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     return Guess(alike[0], share, problem if len(alike) > 1 else "", note)
 
 
-def _unread(some: Sequence[str], have: Sequence[Sequence[bool]], own: Sequence[bool], form: str) -> str:
+def _unread(
+    some: Sequence[str], have: Sequence[Sequence[bool]], own: Sequence[bool], form: str, asked: Asked
+) -> str:
     """Return why texts, some of which have these forms, are not read as times; empty if they look different."""
     least = LEAST_TIMES * len(some)
     other = next((word for word, has in zip(some, own, strict=True) if not has), "")[:40]
     odd = repr(other)
     for pattern, said in _UNREAD.items():
         found = [match for word in some if (match := re.fullmatch(pattern, word, re.IGNORECASE))]
-        if len(found) >= least > 0:
-            return said.format(word=odd, form=quote(f"%b{(found[0].groups() or ' ')[0]}%y"))
+        forms = [one for one in _ASKED if len(found) >= least and sum(_have(some, one, asked)) >= least]
+        if len(found) >= least > 0 and (forms or "{form}" not in said):
+            return said.format(word=odd, form=quote([*forms, ""][0]))
     if least and (sum(own) >= MOSTLY * len(some) or sum(map(any, zip(*have, strict=True))) >= least):
         any_form = any(has[some.index(other)] for has in have) if other in some else True
         advice = "write all in one form" if any_form else missed([other])

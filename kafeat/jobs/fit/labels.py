@@ -431,7 +431,7 @@ class LabelSummary:
             why = reason_for_kind(self.distinct, self._rows_of_each, self.rows)
         other = "regression" if classes else "classification"
         other = f"{way.format(other)} predicts {'numbers' if classes else 'classes'}"
-        if self.type == "text" or (self.columns > 1 and not classes):
+        if (self.type == "text" and classes) or (self.columns > 1 and not classes):
             other = "text is no number" if self.columns == 1 else f"{other}, of one column"
         why += "" if kind == "auto" else f", {way.format(kind)}"
         what = "probabilities of classes" if found == "soft" else "classes" if classes else "numbers"

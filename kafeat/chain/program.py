@@ -92,9 +92,9 @@ class Programs:
         sparse : bool, default False
             True makes sparse rows. The last step has to be one that `gives_sparse`.
         sums : bool, default False
-            True puts the features behind the predictions, so that both can be summed.
+            True puts the features after the predictions, so that both can be summed.
         levels : tuple of float, default ()
-            Probabilities of the intervals of numbers, whose ends stand behind the predictions.
+            Probabilities of the intervals of numbers, whose ends follow the predictions.
 
         Returns
         -------

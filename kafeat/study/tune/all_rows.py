@@ -33,7 +33,8 @@ from kafeat.study.models import ModelScoring
 from kafeat.study.scores import resampled_scores
 from kafeat.study.tune.boosted import boosted, library
 from kafeat.study.tune.problem import Problem
-from kafeat.study.tune.trials import MOST_MAP_ROWS, Outcome, Size, TestScore, outcome_of
+from kafeat.study.tune.space import metric_is_idle
+from kafeat.study.tune.trials import IDLE, MOST_MAP_ROWS, Outcome, Size, TestScore, outcome_of
 from kafeat.types import Array, Floats, Mask
 
 _TEST_RESAMPLES = 100
@@ -87,6 +88,8 @@ class AllRows:
         started, problem = time.perf_counter(), self.problem
         with self._rows_for([*recipes, self._ridge], size) as (sampled, job, rule):
             fm, rows = predicted(sampled, job, rule)
+        if metric_is_idle(fm.chain) and size.share == 1.0:
+            raise DataError(IDLE)
         task, tested = self._tested(fm, rows)
         return outcome_of(
             task,

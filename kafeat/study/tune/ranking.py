@@ -12,6 +12,9 @@ from kafeat.study.tune.budget import Budget
 from kafeat.study.tune.space import DEFAULT, FIXED, NO_TREES, RAW, Candidate
 from kafeat.study.tune.trials import Size, Trial
 
+# Scores that differ by less than this share of the standard error are equal.
+_EQUAL = 0.01
+
 
 @dataclass(kw_only=True)
 class Trials:
@@ -42,21 +45,28 @@ class Trials:
     def _ranked(self, size: Size) -> list[Trial]:
         """Return the trials of a size that have a score and are within the budget, best first.
 
-        Of equal ones, the simplest map is the best. The share of right rows is noisy. So of the maps whose share is
-        within noise of the highest, and no worse than that of raw columns and the default map, the one with the lowest
-        log loss is the best.
+        Of those that are level with the highest score, and no worse than raw columns and the default map, the simplest
+        map is the best. Level is what is within a hundredth of the standard error. The share of right rows is noisy,
+        so there level is what is within noise, and the map with the lowest log loss is the best.
         """
         every = (*self.trials, *self.later)
         of_size = [trial for trial in every if trial.size == size and trial.outcome.failure is None]
         scored = filter(self.budget.allows, of_size)
         ranked = sorted(scored, key=lambda one: (-one.outcome.score, one.candidate.complexity))
-        proper = PROPER["classification"].name
-        if not self.scoring.is_noisy or not ranked or proper not in ranked[0].outcome.figures:
+        if not ranked:
             return ranked
-        top, floor = ranked[0].outcome, _floor(ranked)
-        least = [max(floor, top.score - top.noise(one.outcome)) for one in ranked]
-        level = [one for one, bound in zip(ranked, least, strict=True) if one.outcome.score >= bound]
-        best = min(level, key=lambda one: one.outcome.figures[proper])
+        top, floor, proper = ranked[0], _floor(ranked), PROPER["classification"].name
+        noisy = self.scoring.is_noisy and proper in top.outcome.figures
+
+        def is_level(one: Trial) -> bool:
+            within = top.outcome.noise(one.outcome) if noisy else _EQUAL * top.error
+            return one.outcome.score >= max(floor, top.outcome.score - within)
+
+        def cost(one: Trial) -> tuple[float, int]:
+            first = one.outcome.figures[proper] if noisy else one.candidate.complexity
+            return first, 0 if noisy else one.outcome.columns
+
+        best = min(filter(is_level, ranked), key=cost)
         return [best, *(one for one in ranked if one is not best)]
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple
 
@@ -108,11 +108,11 @@ class Search(Trials):
         candidates: Iterable[Candidate] = self._candidates()
         for k, (rung, size) in enumerate(self.rungs):
             if k > 0:
-                candidates = self._entering(int(rung.enter))
-                affordable = self._affordable(candidates, k, size)
+                entering = self._entering(int(rung.enter))
+                affordable = self._affordable(entering, k, size)
                 if affordable is None:
                     break
-                size = affordable
+                candidates, size = self._without_idle(entering), affordable
             self.rung = rung.name
             self._make_all(candidates, k, size)
 
@@ -148,6 +148,13 @@ class Search(Trials):
         first = [*ranked[:1], *sorted(kinds.values(), key=ranked.index), *ranked[1:2]]
         plain = [one for one in (RAW, DEFAULT) if one in ranked]
         return list(dict.fromkeys([*first, *plain, *ranked]))[:count]
+
+    def _without_idle(self, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
+        """Yield the candidates. One whose metric then changes nothing is followed by the map without the metric."""
+        for candidate in candidates:
+            yield candidate
+            if candidate.of_metric in self.idle:
+                yield replace(candidate, metric="none")
 
     def _make_all(self, candidates: Iterable[Candidate], k: int, size: Size) -> None:
         """Make the trials of a rung, until their number or the time is reached. The first two are always made."""

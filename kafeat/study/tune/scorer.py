@@ -56,8 +56,10 @@ class Scorer:
                     min(self._problem.jobs, len(splits)),
                 )
             tested, columns, row_seconds, model_bytes, idle = zip(*made, strict=True)
-            if all(idle) and size.share == 1.0:  # fewer rows may tell less than the metric needs
-                return Outcome(float("-inf"), (), time.perf_counter() - started, failure=IDLE)
+            if (
+                2 * sum(idle) >= len(idle) and size.share == 1.0
+            ):  # fewer rows may tell less than the metric needs
+                raise DataError(IDLE)
             outcome = self._outcome(
                 tested,
                 size,

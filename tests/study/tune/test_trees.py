@@ -123,15 +123,8 @@ def test_many_classes_get_fewer_trees_each_and_very_many_are_mixed(monkeypatch, 
     table = _as_table(rows, [f"c{i % classes}" for i in range(300)])
     space = SearchSpace(_table_of(table, split=None))
     first = next(space.with_trees(DEFAULT))
-
-    def grown_by(candidate):
-        return union_of(space.steps(candidate, 512, 300))[-1]["steps"][-1]
-
-    step = grown_by(first)
+    step = union_of(space.steps(first, 512, 300))[-1]["steps"][-1]
     assert (step["n_trees"], step["n_folds"]) == (trees, folds)
-    for one in space.neighbours(first):  # the sum of all steps of a tree's learning is about the same
-        if one.trees != "none":
-            assert 12.0 <= grown_by(one)["n_trees"] * grown_by(one)["learning_rate"] <= 15.5
     fm = kafeat.fit({"steps": [{**step, "n_trees": 16, "n_folds": 2}]}, table, "y")
     outputs = fm.chain.steps[0].state["features"].shape[1]
     assert outputs == {2: 1, 4: 4, 60: 32}[classes]

@@ -290,6 +290,9 @@ def test_a_file_of_a_data_set_by_folders_names_the_folder(run, in_process, tmp_p
     folder = re.search("names of folders hold it: give the folder (.*) in the place", told)[1]
     run(*transform, folder, "out", cwd=tmp_path)
     assert (tmp_path / "out" / "year=2024").is_dir()
+    (tmp_path / "one.csv").write_bytes((tmp_path / folder / "year=2024/a.csv").read_bytes())
+    told = in_process(*transform, "one.csv", "z.csv", cwd=tmp_path).stderr
+    assert "put the file into a folder such as year=VALUE, and give the folder above that" in told
 
 
 def test_where_no_column_is_left_the_reasons_are_said(tuned):

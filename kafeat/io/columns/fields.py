@@ -154,7 +154,7 @@ def require(table: Table, requested: Iterable[str], origin: str | None = None) -
         prefix = f"{origin}: " if origin else ""
         raise DataError(
             f"{table.location}: {prefix}expected the {'column' if len(missing) == 1 else 'columns'} {hints}{more}, "
-            f"got {has or 'none'}{_folder(table.location, missing)}{_advice(known)}"
+            f"got {has or 'none'}{_folder(table, missing, free, origin)}{_advice(known)}"
         )
 
 
@@ -213,14 +213,20 @@ def _with_hint(name: str, known: Sequence[str]) -> str:
     return quoted(name) if meant is None else f"{quoted(name)} (did you mean {quoted(meant)}?)"
 
 
-def _folder(location: str, missing: Sequence[str]) -> str:
+def _folder(table: Table, missing: Sequence[str], free: Sequence[str], origin: str | None) -> str:
     """Return the folder of a data set whose folders are named by a missing column and its value, like year=2024."""
-    parts = location.split("/")
+    parts = table.location.split("/")
     for i, part in enumerate(parts[:-1]):
         name, mark, _ = part.partition("=")
         if mark and name in missing:
             return f"; names of folders hold it: give the folder {'/'.join(parts[:i]) or '.'} in the place of the file"
-    return ""
+    [name, *more] = missing
+    if origin or table.fitting or table.positional or more or near(name, free) is not None:
+        return ""
+    return (
+        f"; if names of folders held it when fitting, put the file into a folder such as {shown(name)}=VALUE, and give "
+        "the folder above that"
+    )
 
 
 def _advice(known: list[str]) -> str:

@@ -16,7 +16,7 @@ from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.dialect import ISO, KEEP, NOTHING_ASKED
 from kafeat.io.columns.fields import excluding, fields_of, is_harmful, refuse_slips, require
 from kafeat.io.columns.numbers import first_no_number, spell_problem
-from kafeat.io.columns.times import MOSTLY, Guess, digits_form, guess_dates
+from kafeat.io.columns.time_forms import MOSTLY, Guess, digits_form, guess_dates
 
 if TYPE_CHECKING:
     from kafeat.io.columns.fields import Field, Table

@@ -30,7 +30,8 @@ from kafeat.io.columns.numbers import (
     storage_of,
     to_numbers,
 )
-from kafeat.io.columns.times import spell_time_problem, to_seconds
+from kafeat.io.columns.time_forms import spell_time_problem
+from kafeat.io.columns.times import to_seconds
 from kafeat.io.data_set import Keys
 from kafeat.io.readers.base import Chunk, Reader, Wanted
 from kafeat.io.storage.location import parse_json

@@ -15,7 +15,8 @@ from kafeat.errors import DataError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, excluding
 from kafeat.io.columns.selection import refuse_unclear, times_of
-from kafeat.io.columns.times import LEAST_TIMES, Guess, are_times, guess_dates, parse_time
+from kafeat.io.columns.time_forms import LEAST_TIMES, Guess, are_times, guess_dates
+from kafeat.io.columns.times import parse_time
 from kafeat.io.columns.values import numbers_or_text
 from kafeat.io.readers.base import Reader
 from kafeat.jobs.fit.search import Recipe

@@ -25,7 +25,8 @@ from kafeat.io.columns.fields import (
     shown,
 )
 from kafeat.io.columns.numbers import first_no_number
-from kafeat.io.columns.times import LEAST_TIMES, far_times, guess_dates, has_offset
+from kafeat.io.columns.time_forms import LEAST_TIMES, far_times, guess_dates
+from kafeat.io.columns.times import has_offset
 from kafeat.io.readers.base import Reader
 
 # Names of columns that are rarely features, in lower case, without spaces and underscores.

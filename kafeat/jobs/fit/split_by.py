@@ -13,7 +13,8 @@ from kafeat.config import Config
 from kafeat.errors import DataError, UsageError, quoted, spell_row
 from kafeat.io.columns.fields import fields_of, require
 from kafeat.io.columns.selection import date_form
-from kafeat.io.columns.times import column_seconds, spell_time_problem
+from kafeat.io.columns.time_forms import spell_time_problem
+from kafeat.io.columns.times import column_seconds
 from kafeat.io.columns.values import bits_or_text
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.maths.row_sample import mixed

@@ -22,7 +22,8 @@ from kafeat.errors import ConfigError, DataError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.dialect import NULLS, OLD, USUAL, Asked
 from kafeat.io.columns.number_forms import guess_numbers, remedy
-from kafeat.io.columns.times import are_times, digits_form, guess_dates, has_offset, parse_time, time_pattern
+from kafeat.io.columns.time_forms import are_times, digits_form, guess_dates
+from kafeat.io.columns.times import has_offset, parse_time, time_pattern
 from kafeat.io.options import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.fit import fit_reader

@@ -1,0 +1,215 @@
+"""Find how a column of text writes times, and describe what looks like times or several numbers and is not read."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from shlex import quote
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kafeat.io.columns.dialect import EPOCHS, ISO, KEEP, SECONDS, Asked, Dialect
+from kafeat.io.columns.number_forms import POWER, missed
+from kafeat.io.columns.numbers import far_ends
+from kafeat.io.columns.times import MONTHS, PARTS, TIME_OF_DAY, ZONES, parse_time, to_seconds
+
+_FORMS = (
+    ISO, "%Y/%m/%d", "%Y.%m.%d", "%Y-%m", "%d %b %Y", "%d-%b-%Y", "%d. %b %Y", "%d %b %y", "%d-%b-%y", "%b %d, %Y",
+    "%b %d %Y", "%b-%Y", "%b %Y", "%m/%Y", "%d de %b de %Y", "%b de %Y", "%d%b%Y",
+    "%d%b%Y:%H:%M:%S", "%d/%b/%Y:%H:%M:%S", "%b %d %H:%M:%S %Y",
+)  # fmt: skip
+"""The name of a weekday may come before each."""
+_WEEKDAY = re.compile(
+    r"(?:mo|tu|di|we|mi|th|do|fr|sa|su|so|lu|ma|me|ju|je|gi|vi|ve|sá)[a-zà-ÿ]{0,9}\.?(,? )",
+    re.ASCII | re.IGNORECASE,
+)
+_MONTH_OF_YEAR, _CLOCK = r"(?:19|20)\d\d(?:0[1-9]|1[0-2])", r"(?:[01]\d|2[0-3])[0-5]\d"
+_DAY_OF_YEAR = rf"{_MONTH_OF_YEAR}(?:0[1-9]|[12]\d|3[01])"
+_SINCE_1970 = r"(?:9[5-9]\d{7}|1\d{9}|2[0-4]\d{8})"  # 2000 to 2049
+_DIGITS = {
+    form: re.compile(rf"{pattern}(?:\.0)?", re.ASCII | re.IGNORECASE)
+    for form, pattern in {
+        "%Y%m%d": _DAY_OF_YEAR + TIME_OF_DAY,
+        "%Y%m%d%H%M": _DAY_OF_YEAR + _CLOCK,
+        "%Y%m%d%H%M%S": rf"{_DAY_OF_YEAR}{_CLOCK}[0-5]\d",
+        "%Y%m%dT%H%M%S": rf"{_DAY_OF_YEAR}T{_CLOCK}[0-5]\d(?: ?{PARTS['z']})?",
+        "%Y%m": _MONTH_OF_YEAR,
+        SECONDS: rf"{_SINCE_1970}(?:\.\d{{1,9}})?",
+        "%Q": rf"{_SINCE_1970}\d{{3}}",
+    }.items()
+}
+"""Forms without marks, and what all values of a column must be to have them."""
+_OFTEN_NUMBERS = ("%Y%m", *EPOCHS)
+"""Those of them that ordinary numbers have, too: they are only read if an option names them."""
+_ORDERS = {4: ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y"), 2: ("%d{0}%m{0}%y", "%m{0}%d{0}%y", "%y{0}%m{0}%d")}
+"""Forms with the same mark twice, by the digits of the year. A number above 12 or 31 shows which one it is."""
+_THREE_NUMBERS = re.compile(
+    rf"\d{{1,2}}([./-])\d{{1,2}}\1(\d{{4}}|\d\d){TIME_OF_DAY}", re.ASCII | re.IGNORECASE
+)
+_ONE = r"[$€£]?[0-9]{1,12}(?:[.,][0-9]{1,12}){0,3}[kKMB%]?"
+_BETWEEN = r" ?(?!-\d{4})(?:[^\w\s.,]{1,3}|,(?= )|[x×]) ?[+-]?| ?[^\W\d]{1,4}\.? | (?=\d\d?/)"
+_AFTER = r"[^\w\s]?(?: ?[^\W\d]{1,12}\.?)?[^\w\s]?"
+_SEVERAL = rf"(?=.{{3,60}}$)[^\w\s]{{0,2}} ?{_ONE}(?:(?:{_BETWEEN}){_ONE}){{1,5}}{_AFTER}"
+_ONE_EACH = "holds several numbers or times in a value, such as {word}: write one in each column"
+_GAP, _NAME = "[-., /]{1,3}", r"[^\W\d]{3,12}\.?"
+_ASKED = ("%b-%y", "%b %y", "%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M%p", "%H:%M h", "%H:%M Uhr", "%H.%M Uhr")
+"""Forms that are only read if an option names them."""
+_UNREAD = {
+    rf"(?:{'|'.join(MONTHS)})[^\W\d]{{0,6}}\.?[- ]\d\d": "looks like times: --date-format {form} reads {word}",
+    r"1 ?: ?\d{1,6}": _ONE_EACH,
+    r"\d{1,2}[:.]\d\d.{0,10}": "looks like hours and minutes: --date-format {form} reads {word} as a time of day; "
+    "write lengths of time, and a label, as hours, such as 13.5",
+    r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?(?:[ap]\.?m\.?|uhr|h))?|\d{1,3} ?h(?: ?\d\d?(?: ?m(?:in)?)?)?": "looks "
+    "like hours and minutes, such as {word}: write them as hours, such as 13.5",
+    r"(?:19|20)\d\d[-/ ]{0,3}(?:k?w|q)\d\d?(?:-\d)?|(?:k?w|q)\d\d?[-/ ]{0,3}(?:19|20)\d\d": "looks like weeks or "
+    "quarters, such as {word}: write the first day of each, such as 2024-04-01",
+    POWER.pattern: "holds powers of ten, such as {word}: write 1.5e3 for 1.5x10^3",
+    _SEVERAL: _ONE_EACH,
+    rf"\d{{1,2}}{_GAP}{_NAME}{_GAP}(?:19|20)\d\d|{_NAME}{_GAP}\d{{1,2}},? (?:19|20)\d\d": "looks like times, got "
+    "{word}: write the months as numbers or in English",
+    r"(?=.{0,30}\b(?:19|20)\d\d\b)(?=.{0,30}\b\d\d?[:.]\d\d).{12,50}": "looks like times, got {word}: write them as "
+    "2024-02-29 12:30, or with an offset such as +01:00 in the place of the name of a zone",
+}
+"""Patterns of times and numbers that are not read, and the remark about a column of them."""
+_SOME, LEAST_TIMES = 100, 0.9
+MOSTLY = 0.5
+"""Numbers are times if more than this share of a column has the form of times."""
+
+
+class Guess(NamedTuple):
+    """The form of the times of a column, the share of its texts with that form, and the problem if it is not clear.
+
+    `note` is the reason why texts that look like times are not read as times.
+    """
+
+    form: str
+    share: float
+    problem: str = ""
+    note: str = ""
+
+
+def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
+    """Return the form that most of the distinct texts have. A form from the options comes first."""
+    words = _present(texts, asked)
+    some = words[:_SOME]
+    found = [(word[:3].lower(), match[1]) for word in some if (match := _WEEKDAY.match(word))]
+    days = [
+        mark for word, mark in found if mark != " " or word not in MONTHS
+    ]  # Jul 31, and mar, 31 (Tuesday)
+    weekday = f"%a{days[0]}" if 2 * len(days) > len(some) else ""
+    dates = (_WEEKDAY.sub("", word, count=1) if weekday else word for word in some)
+    marks = {(match[1], len(match[2])) for match in map(_THREE_NUMBERS.fullmatch, dates) if match}
+    orders = (form.format(mark) for mark, year in sorted(marks) for form in _ORDERS[year])
+    digits = digits_form(words, asked)
+    plain = [] if digits in ("", *_OFTEN_NUMBERS) else [digits]
+    forms = [*asked.dates, *(weekday + form for form in (*_FORMS, *orders)), *plain]
+    first = {form: _have(some, form, asked) for form in forms}
+    least = min(max(map(sum, first.values())), 0.5 * len(some))
+    have = {form: _have(words, form, asked) for form in forms if sum(first[form]) >= least}
+    best = max(have, key=lambda form: sum(have[form]))
+    own, share = have[best], sum(have[best]) / max(1, len(words))
+    note = "" if share >= LEAST_TIMES else _unread(some, [*first.values()], first[best], best, asked)
+    odd = [word for word, has in zip(words, own, strict=True) if not has][:_SOME]
+    other = next((word for form in forms for word in odd if any(_have([word], form, asked))), None)
+    if other is not None and any(own):
+        both = f"{words[own.index(True)][:40]!r} and {other[:40]!r}"
+        return Guess(best, share, f"expected times in one form, got {both}: write all in one form", note)
+    alike = [form for form in have if any(own) and have[form] == own]  # other values have other forms
+    if best in asked.dates or len(alike) < 2:
+        return Guess(best, share, "", note)
+    alike = [
+        form for form in alike if not form.removeprefix(weekday).startswith("%y") or "-" in form
+    ]  # 13/01/20 begins with a day
+    alike.sort(key=lambda form: "%m" in form.partition("%d")[0])  # days first
+    problem = (
+        f"expected a time, got {words[own.index(True)]!r}, and no value tells the day from the month"
+        f"{' or the year' if len(alike) > 2 else ''}: --date-format {' or '.join(map(quote, alike))}"
+    )
+    return Guess(alike[0], share, problem if len(alike) > 1 else "", note)
+
+
+def _unread(
+    some: Sequence[str], have: Sequence[Sequence[bool]], own: Sequence[bool], form: str, asked: Asked
+) -> str:
+    """Return why texts, some of which have these forms, are not read as times; empty if they look different."""
+    least = LEAST_TIMES * len(some)
+    other = next((word for word, has in zip(some, own, strict=True) if not has), "")[:40]
+    odd = repr(other)
+    for pattern, said in _UNREAD.items():
+        found = [match for word in some if (match := re.fullmatch(pattern, word, re.IGNORECASE))]
+        forms = [one for one in _ASKED if len(found) >= least and sum(_have(some, one, asked)) >= least]
+        if len(found) >= least > 0 and (forms or "{form}" not in said):
+            return said.format(word=odd, form=quote([*forms, ""][0]))
+    if least and (sum(own) >= MOSTLY * len(some) or sum(map(any, zip(*have, strict=True))) >= least):
+        any_form = any(has[some.index(other)] for has in have) if other in some else True
+        advice = "write all in one form" if any_form else missed([other])
+        return f"looks like times, of which some, such as {odd}, are not as {form}: {advice}"
+    return ""
+
+
+def _have(words: Sequence[str], form: str, asked: Asked) -> list[bool]:
+    """Return which words are times in this form."""
+    dialect = replace(asked.dialect, dates=form)
+    return [not math.isnan(parse_time(word, dialect)[0]) for word in words]
+
+
+def digits_form(texts: Iterable[str], asked: Asked) -> str:
+    """Return the form without marks, such as 20200131, that all texts have, or an empty text."""
+    first = next((word for word in map(str.strip, texts) if not asked.dialect.is_missing(word)), "")
+    forms = [form for form, pattern in _DIGITS.items() if pattern.fullmatch(first)]
+    words = _present(texts, asked) if forms else ()
+    return next((form for form in forms if all(map(_DIGITS[form].fullmatch, words))), "")
+
+
+def _present(texts: Iterable[str], asked: Asked) -> list[str]:
+    """Return the distinct texts that are not missing."""
+    return [word for word in dict.fromkeys(map(str.strip, texts)) if not asked.dialect.is_missing(word)]
+
+
+def are_times(texts: Sequence[str], asked: Asked) -> tuple[bool, str]:
+    """Return true for numbers that are read as times, or else why they may be meant as times."""
+    form, named = digits_form(texts, asked), [one for one in asked.dates if one not in EPOCHS]
+    words = sorted(_present(texts, asked)) if form or named else []
+    if form not in _OFTEN_NUMBERS or form in asked.dates:
+        every = (all(_have([word], one, asked)[0] for word in words) for one in named if words)
+        return bool(form) or any(every), ""
+    several = len(words) > 2 and (form != "%Y%m" or words[0][:4] < words[-1][:4])
+    return False, f"looks like times: --date-format {form} reads {words[0]}" if several else ""
+
+
+def far_times(texts: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
+    """Return times that repeat, and are far from all others, such as 9999-12-31."""
+    words = np.array([*map(str.strip, texts)], dtype=object)
+    seconds = to_seconds(pa.array(words, pa.string()), dialect)
+    far = np.isin(seconds, far_ends(seconds[np.isfinite(seconds)]))
+    return tuple(sorted({*words[far].tolist()}))
+
+
+def spell_time_problem(value: object, dialect: Dialect) -> str:
+    """Describe a value that is not a time."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return "expected a time such as 2024-02-29 or 2024-02-29T12:30:00Z, got null"
+    if not isinstance(value, str):
+        return f"expected a time such as 2024-02-29 or 2024-02-29T12:30:00Z, got {value}"
+    if dialect.is_missing(value):
+        return f"expected a time, got {value[:60]!r}, which is read as null"
+    form = (
+        "such as 2024-02-29 or 2024-02-29T12:30:00Z" if dialect.dates in ("", ISO) else f"as {dialect.dates}"
+    )
+    if dialect.timezone != KEEP and re.search(rf"[0-9] ?(?:{ZONES})$", value.strip()):
+        return (
+            f"expected a time {form}, got {value[:60]!r}; write an offset such as +01:00 in the place of the name of "
+            "the zone, or fit with `timezone: keep`"
+        )
+    guess = guess_dates([value], Asked(nulls=dialect.nulls))
+    forms = guess.problem.partition("--date-format ")[2] or quote(guess.form)
+    if guess.share:
+        remedy = f"--date-format {forms} reads it, if all values are so; otherwise write all in one of the two forms"
+    else:
+        other = "--date-format names another form; " if re.search("[1-9]", value) else ""  # 00/00/0000
+        remedy = other + missed([value.strip()], dialect)
+    return f"expected a time {form}, got {value[:60]!r}; {remedy}"

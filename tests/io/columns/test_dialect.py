@@ -4,7 +4,6 @@ import importlib
 import math
 import random
 import re
-import shlex
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -135,12 +134,6 @@ def test_text_keeps_such_words(tmp_path):
     assert said == [f"{path}: 2 features: c, n; as categories: c; missing in the first rows: n (?: 1)"]
 
 
-def test_a_missing_number_without_impute_names_the_word(tmp_path):
-    path = written(tmp_path, "n\n1\nNA\n2\n")
-    with pytest.raises(DataError, match=r"got 'NA', which is read as null; impute as the first step"):
-        fitted({"steps": [{"kind": "standardize"}]}, path)
-
-
 COMMAS = [["1,5", "2", "-0,25"], ["1,234", "1,2", "7"], ["0,125", "12,5e3", "+3,0"]]
 
 
@@ -245,8 +238,6 @@ def test_numbers_with_separators_and_units_are_read_and_recorded(
     want = [[number, 1.0] for number in meant]
     assert features(fm, path, delimiter=";") == want
     assert "n" in said[0].partition("; ")[2] or values[0].startswith(MINUS)
-    again = FeatureMap.loads(fm.dumps()) if hasattr(FeatureMap, "loads") else fm
-    assert again.columns.dialect == fm.columns.dialect
     assert Columns.from_plain(fm.columns.to_plain()).to_plain() == fm.columns.to_plain()
     # A row by itself, in the dialect that the model has recorded.
     for value, row in zip(values, want, strict=True):
@@ -272,10 +263,6 @@ def test_a_number_without_the_unit_is_refused_with_the_remedy(tmp_path: Path) ->
     with pytest.raises(DataError, match=r"expected a number, got '0\.05'; --unit % reads 0\.05"):
         features(fm, other)
     assert features(fm, other, unit=["%"]) == [[0.05, 1.0]]
-    both = written(tmp_path, "n,m\n5 %,1\n7,2\n9,2\n", "z.csv")
-    with pytest.raises(DataError, match=r"expected a number, got '5 %'; --unit % reads 5"):
-        fitted(NUMBERS, both)
-    assert features(fitted(NUMBERS, both, unit=["%"]), both) == [[5.0, 1.0], [7.0, 2.0], [9.0, 2.0]]
 
 
 @pytest.mark.parametrize(
@@ -294,20 +281,6 @@ def test_an_option_leaves_what_the_model_knows_of_other_marks(
     bare = written(tmp_path, "n;m\n-1.000;1,5\n", "bare.csv")
     with pytest.raises(DataError, match=r"got '-1\.000'; --unit '€' reads -1000"):
         features(fitted(NUMBERS, path), bare)
-
-
-@pytest.mark.parametrize("values", [["Zone 1", "Zone 2"], ["1.5k", "2k"], ["12 Main St", "7 Main St"]])
-def test_text_that_looks_like_numbers_is_never_a_category_in_silence(
-    tmp_path: Path, values: list[str]
-) -> None:
-    path = written(tmp_path, "c,n\n" + "".join(f"{value},{i}\n" for i, value in enumerate(values)))
-    config = {"steps": [{"kind": "one_hot", "columns": ["c"]}]}
-    said: list[str] = []
-    with InputOptions().open(parse_location(path)) as source:
-        fit_reader(load_config(config), source, None, listener=Listener(warn=said.append))
-    [unit] = [re.search(r"--unit (.*) reads", line)[1] for line in said if "column 'c'" in line]
-    read = fitted(NUMBERS, path, unit=shlex.split(unit))
-    assert len(features(read, path)[0]) == 2
 
 
 def test_options_that_contradict_the_values_are_refused(tmp_path: Path) -> None:
@@ -501,6 +474,7 @@ def test_no_long_text_is_tried_in_every_way():
         f"1{50_000 * ' 1'}",
     ):
         assert guess_numbers([word, "1.5 €", "2.5 €", "3 €"], Asked()).problem == ""
+        assert guess_dates([word, f"1{25_000 * ' / 1'}"], Asked()).note == ""
     form = "%Y-%m-%d %a%b%A%H%M%S%f%p%z"
     for word in (50_000 * "a", 50_000 * "mon", f"{long}Z"):
         assert time_pattern(form).fullmatch(f"2013-12-24 {word}!") is None

@@ -341,6 +341,10 @@ NAMED = {
     "months in digits": ([f"{time:%Y%m}" for time in TIMES],
         r"(--date-format %Y%m) reads 202201; so far, it is read as numbers; --exclude a leaves",
         "a: times, .* 2022-01-01T"),
+    "days first, in digits": ([f"{time:%d%m%Y}" for time in TIMES], r"(--date-format %d%m%Y) reads [0-9]{8};",
+        "a: times, .* 2022-01-05T"),
+    "ordinals": (["1st", *(f"{i % 17 + 4}th" for i in range(1, N))],
+        "got .* write all in one; .*, and (--text a) keeps it", "a: text, 18 different"),
     "times of day": ([f"{time:%I:%M %p}" for time in TIMES], r"(--date-format '%I:%M %p') reads '03:07 AM' as a time",
         "a: times, .* 1970-01-01T03:07:00"),
     "seconds": (SECONDS, r"looks like times: (--date-format %s) reads 1641352031;", "a: times, .* 2022-01-05T03:07:11"),
@@ -397,6 +401,12 @@ def test_a_named_option_reads_the_same_file(in_process, tuned, tmp_path, case):
         return
     again = in_process(*FOR, "y", *shlex.split(found[1]), cwd=tmp_path)
     assert re.search(f"#   {read}", again.stdout), again
+
+
+def test_a_label_with_bounds_is_read_by_the_remedy(tuned):
+    text = "a;y\n" + rows(HALVES, now_and_then("<0.5", Y))
+    remedy = re.search("label 'y': .* so all are text; (--unit '<') reads 0.5; ", tuned(text, "y", code=3))[1]
+    assert "label: numbers (55 different numbers in 60 rows)" in tuned(text, "y", *shlex.split(remedy))[0]
 
 
 def test_a_line_of_totals_is_told_where_its_label_is_refused(tuned):

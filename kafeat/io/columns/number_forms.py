@@ -27,7 +27,7 @@ from kafeat.io.columns.fields import Table, keeping, null_options
 _GAP = f"[{BLANKS}]*"
 _CORE = rf"[0-9.,](?:[0-9.,'’{BLANKS}]*[0-9.,])?(?:[eE][+-]?[0-9]{{1,3}})?"
 _PARTED = re.compile(
-    rf"(\()?{_GAP}[+\-−]?{_GAP}([^0-9+\-−().,]*?){_GAP}([+\-−]?){_GAP}({_CORE})([\-−]?){_GAP}"
+    rf"(\()?{_GAP}[+\-−]?{_GAP}([^0-9+\-−().,]*?(?:[^\W\d]\.)?){_GAP}([+\-−]?){_GAP}({_CORE})([\-−]?){_GAP}"
     r"([^0-9()+\-−]*)(\))?"
 )
 _UNIT_SIGNS = "%‰°′″"
@@ -38,7 +38,7 @@ _CURRENCIES = re.compile(
 # These may stand for powers of ten, by which a unit does not multiply.
 _POWERS = re.compile("[kKMB]|[bBmM]n|Mio|Mrd|Tsd|T")
 _BOUNDS = "<>≤≥"
-_FLAG = re.compile(f"[{_BOUNDS}~≈↑↓*]|H{{1,2}}|L{{1,2}}")
+_FLAG = re.compile(f"[{_BOUNDS}~≈↑↓*']|H{{1,2}}|L{{1,2}}|(?:ca|approx|circa|etwa)\\.?")
 """Signs next to numbers that are not units: those of bounds, and of values outside their usual range."""
 _MARK = re.compile(f"{_FLAG.pattern}|[A-Z]")
 """Also single letters, in a column where most numbers have none, by which laboratories qualify a value."""
@@ -185,18 +185,17 @@ def _of_many_forms(words: Sequence[_Word], texts: Sequence[str]) -> NumberForm |
     first = {word.units: word.text[:40] for word in reversed(numbers)}
     units = sorted({unit for units in first for unit in units})
     others = sorted({*texts} - {word.text for word in numbers})
-    if 4 * len(numbers) < 3 * len(texts) or len(numbers) <= _MOST_WORDS or len(units) > _MOST_WORDS:
+    if 2 * len(numbers) < len(texts) or len(numbers) <= _MOST_WORDS or len(units) > _MOST_WORDS:
         return None
     shown = " and ".join(map(repr, [*first.values(), *others][:2]))
+    note = f"values such as {shown} have several units: write all in one"
     if all(map(_FLAG.fullmatch, units)):
         nulls = null_options(None, others) if 0 < len(others) <= _MOST_WORDS else ""
         options = " ".join(filter(None, [_options(units), nulls]))
-        return NumberForm(
-            None, note=f"values such as {shown} are no numbers; {options} reads them as numbers"
-        )
-    if all(word.known or all(map(_POWERS.fullmatch, word.units)) for word in numbers):
-        return NumberForm(None, note=f"values such as {shown} have several units: write all in one")
-    return None
+        remedy = f"; {options} reads them as numbers" if options else ": leave fields without a number empty"
+        return NumberForm(None, note=f"values such as {shown} are no numbers{remedy}")
+    powers = all(word.known or all(map(_POWERS.fullmatch, word.units)) for word in numbers)
+    return NumberForm(None, note=note) if powers else None
 
 
 def _is_plural(units: tuple[str, ...], of: tuple[str, ...]) -> bool:
@@ -220,6 +219,8 @@ def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
     if minus and (two or len(core) < 3 or (after and not _is_unit(after, ""))):
         return None
     if (inner and not before) or len(before + after) > _LONGEST_UNIT:
+        return None
+    if any(unicodedata.numeric(char, 0.0) % 1 for char in after):  # 9½
         return None
     units = tuple(filter(None, (before, after)))
     asked, first = {*units} <= {*asked_units}, _is_unit(before, "")
@@ -286,6 +287,8 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
     below = word.brackets or word.trailing or re.search(rf"[-{MINUS}][^0-9]*$", text.partition(word.core)[0])
     minus = "-" if below else ""
     scale = "; 50 % is then 50, beside 0.5: write all in one form if some are shares" if "%" in unit else ""
+    if units and units[0].isalpha() and not (flags or dialect.units):
+        scale = f"; the others are then in {units[0]}, too"
     # -999
     marker = null if absent and re.fullmatch("99+(?:[.,]0*)?", word.core) else ""
     also = null_options(column and column[0], listed) if listed and may_miss else ""

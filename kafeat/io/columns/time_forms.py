@@ -19,7 +19,7 @@ from kafeat.io.columns.times import MONTHS, PARTS, TIME_OF_DAY, ZONES, parse_tim
 
 _FORMS = (
     ISO, "%Y/%m/%d", "%Y.%m.%d", "%Y-%m", "%d %b %Y", "%d-%b-%Y", "%d. %b %Y", "%d %b %y", "%d-%b-%y", "%b %d, %Y",
-    "%b %d %Y", "%b-%Y", "%b %Y", "%m/%Y", "%d de %b de %Y", "%b de %Y", "%d%b%Y",
+    "%b %d %Y", "%b-%Y", "%b %Y", "%m/%Y", "%d de %b de %Y", "%b de %Y", "%Y年%m月%d日", "%d%b%Y",
     "%d%b%Y:%H:%M:%S", "%d/%b/%Y:%H:%M:%S", "%b %d %H:%M:%S %Y",
 )  # fmt: skip
 """The name of a weekday may come before each."""
@@ -38,19 +38,20 @@ _DIGITS = {
         "%Y%m%d%H%M%S": rf"{_DAY_OF_YEAR}{_CLOCK}[0-5]\d",
         "%Y%m%dT%H%M%S": rf"{_DAY_OF_YEAR}T{_CLOCK}[0-5]\d(?: ?{PARTS['z']})?",
         "%Y%m": _MONTH_OF_YEAR,
+        "%d%m%Y": r"(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])(?:19|20)\d\d",
         SECONDS: rf"{_SINCE_1970}(?:\.\d{{1,9}})?",
         "%Q": rf"{_SINCE_1970}\d{{3}}",
     }.items()
 }
 """Forms without marks, and what all values of a column must be to have them."""
-_OFTEN_NUMBERS = ("%Y%m", *EPOCHS)
+_OFTEN_NUMBERS = ("%Y%m", "%d%m%Y", *EPOCHS)
 """Those of them that ordinary numbers have, too: they are only read if an option names them."""
 _ORDERS = {4: ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y"), 2: ("%d{0}%m{0}%y", "%m{0}%d{0}%y", "%y{0}%m{0}%d")}
 """Forms with the same mark twice, by the digits of the year. A number above 12 or 31 shows which one it is."""
 _THREE_NUMBERS = re.compile(
     rf"\d{{1,2}}([./-])\d{{1,2}}\1(\d{{4}}|\d\d){TIME_OF_DAY}", re.ASCII | re.IGNORECASE
 )
-_ONE = r"[$€£]?[0-9]{1,12}(?:[.,][0-9]{1,12}){0,3}[kKMB%]?"
+_ONE = r"[$€£]?[0-9]{1,12}(?:[.,][0-9]{1,12}){0,3}(?: ?[kKMB%])?"
 _BETWEEN = r" ?(?!-\d{4})(?:[^\w\s.,]{1,3}|,(?= )|[x×]) ?[+-]?| ?[^\W\d]{1,4}\.? | (?=\d\d?/)"
 _AFTER = r"[^\w\s]?(?: ?[^\W\d]{1,12}\.?)?[^\w\s]?"
 _SEVERAL = rf"(?=.{{3,60}}$)[^\w\s]{{0,2}} ?{_ONE}(?:(?:{_BETWEEN}){_ONE}){{1,5}}{_AFTER}"

@@ -24,6 +24,7 @@ from kafeat.io.columns.fields import (
     null_options,
     shown,
 )
+from kafeat.io.columns.number_forms import remedy
 from kafeat.io.columns.numbers import first_no_number
 from kafeat.io.columns.time_forms import LEAST_TIMES, far_times, guess_dates
 from kafeat.io.columns.times import has_offset
@@ -134,10 +135,10 @@ def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
         odd = first_no_number(texts, field.dialect) if field.kind == "number" and not field.problem else ""
         place = f"{source.location}: label {quoted(field.name)}"
         if odd:
+            advice = remedy(odd, field.dialect, True, (source, field.name))
             told = (
-                f"{place}: most values are numbers, but {odd[:40]!r} is not, so all are text: "
-                f"{null_options(source, [odd[:40]])} reads it as missing, and then tune, fit and evaluate leave such "
-                "rows out with --drop-unlabelled"
+                f"{place}: most values are numbers, but {odd[:40]!r} is not, so all are text{advice}; tune, fit and "
+                "evaluate leave rows without a label out with --drop-unlabelled"
             )
             fraction = re.compile(rf"[0-9]*[{field.dialect.decimal}][0-9]*[1-9]")
             if odd.startswith("#") or any(map(fraction.match, texts)):

@@ -11,21 +11,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import log2
 
 import numpy as np
 
 from kafeat.contract.folds import RowKeys
+from kafeat.contract.kernel_inputs import squared_distances
 from kafeat.maths.bandwidth import resolve_gamma
 from kafeat.maths.fourier.learning import waves
 from kafeat.maths.held_out_ridge import HeldOutRidge, clearly_better, fit_held_out_ridge, hold_out
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernel_error import power_of_two
 from kafeat.maths.kernels.shift_invariant import RbfKernel
+from kafeat.maths.nystroem.projection import whitening
 from kafeat.types import Array, Floats
 
 # With fewer rows, the identity stays.
 LEAST_ROWS = 200
 _FREQUENCIES = 256
+# Landmarks of the map that judges a metric, and the share of the largest eigenvalue below which it drops directions.
+_LANDMARKS, _RCOND = 512, 1e-8
 # Directions with a smaller share of the variance than this count as constant.
 _ROUNDING = 1e-12
 # Multiples of the median rule of γ at first, and later of the best γ so far.
@@ -60,7 +65,7 @@ def learn_metric(
         They are absent if the rows are too few, or too equal, to learn from.
     """
     identity = np.ones(X.shape[1]) if diagonal else np.eye(X.shape[1])
-    of_rows, of_guard, of_rounds = rng.spawn(3)
+    of_rows, of_guard, of_rounds, of_judges = rng.spawn(4)
     rest, judged = hold_out(len(X), of_rows, most_rows, keys)
     of_rest = None if keys is None else keys.select(rest)
     train, held = (rest[part] for part in hold_out(len(rest), of_guard, len(rest), of_rest))
@@ -68,16 +73,18 @@ def learn_metric(
         root = _root(identity, alpha, rank)
         return {"root": root, "spectrum": np.ones(X.shape[1]), "importance": _shares(identity)}
     X, Y = _in_units(X, train), Y - Y[train].mean(axis=0)
+    data = _Data(*(A[rows] for rows in (train, held) for A in (X, Y)))
     first, *learned = _rounds(
-        _Data(*(A[rows] for rows in (train, held) for A in (X, Y))),
+        data,
         _varying(X[np.concatenate([rest, judged])], diagonal),
         iterations,
         alpha,
         of_rounds,
     )
     best = min(learned, key=lambda found: found.ridge.error, default=first)
-    # The held-out rows chose among the rounds, so other rows judge the choice.
-    before, after = (found.residuals(X[judged], Y[judged]) for found in (first, best))
+    # The held-out rows chose among the rounds, so other rows judge the choice, by a map like those after a metric.
+    seed = int(of_judges.integers(1 << 63))  # the same draws for both
+    before, after = (_mapped(data, X[judged], Y[judged], one.root, seed) for one in (first, best))
     better = rank is not None or clearly_better(after, before)
     M, error = (best.M, after) if better else (identity, before)
     variance = float((Y[judged] ** 2).sum(axis=1).mean()) or 1.0
@@ -120,10 +127,6 @@ class _Round:
     root: Floats
     frequencies: Floats
     ridge: HeldOutRidge
-
-    def residuals(self, X: Floats, Y: Floats) -> Floats:
-        """Return the squared error of every row, (n,)."""
-        return self.ridge.residuals(waves(apply_root(X, self.root), self.frequencies, None), Y)
 
 
 @dataclass(frozen=True)
@@ -180,6 +183,31 @@ def _best_ridge(
         )
         fits.append((ridge, frequencies, multiple))
     return min(fits, key=lambda fit: fit[0].error)
+
+
+def _mapped(data: _Data, X: Floats, Y: Floats, L: Floats, seed: int) -> Floats:
+    """Return about the squared error of rows X (n, d) with targets Y (n, k), (n,), of ridge on many rbf landmarks.
+
+    It is that with some landmarks. A rotation helps few landmarks far more than many if rows have many columns, so what
+    these gain on half as many then counts twice, if there are as many more rows. γ is chosen with half of them.
+    """
+    train, held, new = (apply_root(rows, L) for rows in (data.X, data.held, X))
+    gamma = resolve_gamma("median", RbfKernel(), train, np.random.default_rng(seed))
+    squares = [squared_distances(rows, train[:_LANDMARKS]) for rows in (train[:_LANDMARKS], train, held, new)]
+
+    def fitted(m: int, multiple: float) -> tuple[float, Floats]:
+        """Return the error on the rows to choose by, and the squared errors of the others."""
+        K, *across = (np.exp(-multiple * gamma * squared[:, :m]) for squared in squares)
+        white = whitening(*np.linalg.eigh(K[:m]), _RCOND)
+        known, chosen, judged = (one @ white for one in across)
+        ridge = fit_held_out_ridge(known, data.Y, chosen, data.held_targets)
+        return ridge.error, ridge.residuals(judged, Y)
+
+    m = min(_LANDMARKS, len(train))
+    of_half = {multiple: fitted(m // 2, multiple) for multiple in _LATER_MULTIPLES}
+    multiple = min(of_half, key=lambda one: of_half[one][0])
+    errors, doublings = fitted(m, multiple)[1], min(1.0, log2(len(train) / m)) if L.ndim == 2 else 0.0
+    return errors + doublings * (errors - of_half[multiple][1])
 
 
 def mean_gradient_product(X: Floats, frequencies: Floats, weights: Floats) -> Floats:

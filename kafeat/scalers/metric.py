@@ -24,8 +24,9 @@ class Metric(Scaler):
 
     Directions in which the label changes much are stretched, and the others shrink. M is the mean of ∇f∇fᵀ over rows,
     for ridge f on Fourier features of xL, and is estimated again after every iteration. With `rank`, L holds only the
-    leading eigenvectors of M, times the roots of their eigenvalues. Otherwise L is the identity if held-out rows are
-    not predicted better by more than noise. Source: Radhakrishnan et al., Science 2024; Beaglehole et al. 2025 (xRFM).
+    leading eigenvectors of M, times the roots of their eigenvalues. Otherwise L is the identity, unless ridge on rbf
+    landmarks predicts held-out rows better with it by more than noise. Source: Radhakrishnan et al., Science 2024;
+    Beaglehole et al. 2025 (xRFM).
     """
 
     always: ClassVar[Traits] = Traits(label=LabelTraits({"kind: metric": "to learn from"}))

@@ -2,10 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from kafeat.maths import metric
+from kafeat.maths.bandwidth import resolve_gamma
+from kafeat.maths.exact_machine import errors_of_others
 from kafeat.maths.fourier.learning import waves
+from kafeat.maths.kernels.shift_invariant import RbfKernel
 from kafeat.maths.metric import learn_metric, mean_gradient_product, mean_squared_gradients
+from kafeat.maths.ridge import PENALTIES
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +79,28 @@ def test_a_label_of_noise_leaves_the_identity(seed):
     found = learn_metric(X, Y, rng)
     assert np.array_equal(found["root"], np.eye(8))
     assert found["error_identity"] == found["error_kept"]
+
+
+def test_a_metric_is_judged_as_by_the_exact_machine_if_all_rows_are_landmarks(monkeypatch):
+    monkeypatch.setattr(metric, "_LATER_MULTIPLES", [1.0])
+    monkeypatch.setattr(metric, "_RCOND", 1e-13)  # penalties are relative to the mean of all eigenvalues
+    monkeypatch.setattr("kafeat.maths.held_out_ridge.HELD_OUT_PENALTIES", PENALTIES)
+    X, Y, _ = one_direction(n=700, d=6)
+    train, held, new = slice(0, 400), slice(400, 500), slice(500, 700)
+    data = metric._Data(X[train], Y[train], X[held], Y[held])
+    gamma = resolve_gamma("median", RbfKernel(), X[train], np.random.default_rng(5))
+    K, of_held, of_new = (
+        np.exp(-gamma * cdist(X[rows], X[train], "sqeuclidean")) for rows in (train, held, new)
+    )
+    chosen = errors_of_others(K, Y[train], of_held, Y[held]).mean(axis=1).argmin()
+    exact = errors_of_others(K, Y[train], of_new, Y[new])[chosen].mean()
+
+    def judged(landmarks):
+        monkeypatch.setattr(metric, "_LANDMARKS", landmarks)
+        return metric._mapped(data, X[new], Y[new], np.eye(6), 5).mean()
+
+    assert judged(400) == pytest.approx(exact, rel=0.01)
+    assert judged(1000) == judged(400)
 
 
 @pytest.mark.parametrize("unit", [1e-150, 1e150])

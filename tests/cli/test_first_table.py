@@ -274,7 +274,7 @@ def test_a_delimiter_at_the_end_of_rows_only_is_left_out_by_the_remedy(tuned, tm
         [mark.join("aby"), *(mark.join(row) for row in zip(HALVES, "uv" * 30, Y, strict=True)), ""]
     )
     lines = tuned(text.replace(f"y{mark}{end}", "y\n", 1), "y", *told, code=3)
-    remedy = re.search("a delimiter at the end: (.*) leaves it out", lines)[1]
+    remedy = re.search("a delimiter at the end of each: (.*) leaves it out", lines)[1]
     subprocess.run(remedy, shell=True, cwd=tmp_path, check=True)
     assert "label: numbers (60 " in tuned((tmp_path / "mine.clean.csv").read_bytes(), "y", name="x.csv")[0]
 

@@ -226,7 +226,12 @@ class CsvReader(UntypedReader):
             if ragged[2] == "1":
                 other = "," if self._delimiter == ";" else "';'"
                 quotes = f"; --delimiter {other} reads each line as one value"
-            advice = (self._sniffed.wide or quotes) if int(ragged[3]) > int(ragged[2]) else ""
+            wide = self._sniffed.wide
+            advice = (
+                (f", a delimiter at the end: {wide}" if wide else quotes)
+                if int(ragged[3]) > int(ragged[2])
+                else ""
+            )
             return DataError(
                 f"{self.location}: {spell_row(row)}: expected {ragged[2]} fields, got {ragged[3]}{advice}"
                 f"{self._stray_return()}"

@@ -74,7 +74,8 @@ def sniff(
     wide = _wide(text, delimiter, rows, len(names))
     if wide and all(len(row) > len(names) for row in rows):
         raise DataError(
-            f"{location}: expected {len(names)} fields in each row, as in the line of names, got one more{wide}"
+            f"{location}: expected {len(names)} fields in each row, as in the line of names, got a delimiter at the "
+            f"end of each: {wide}"
         )
     # Short or long rows are reported by the reader, which knows their numbers.
     rows = [row for row in rows if len(row) == len(names)]
@@ -97,7 +98,7 @@ def _wide(text: DecompressedStream, delimiter: str, rows: Sequence[list[str]], w
         return ""
     mark = r"\t" if delimiter == "\t" else delimiter
     shorter = text.through(rf"sed 's/[{mark}][[:blank:]]*\r*$//'")
-    return f", a delimiter at the end: {shorter} leaves it out"
+    return f"{shorter} leaves it out"
 
 
 def _totals(last: Sequence[str], fields: Sequence[Field], columns: Sequence[list[str]]) -> str | None:

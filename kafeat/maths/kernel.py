@@ -66,6 +66,9 @@ class TiledKernel(Kernel):
     scaled: ClassVar[bool] = False
     """True if the tile form divides by a scale, because the kernel has no bound."""
 
+    roots: ClassVar[bool] = False
+    """True if distances between square roots of the columns are nearer to those of the kernel."""
+
     @abstractmethod
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
         """Return k(·, landmarks)/scale."""

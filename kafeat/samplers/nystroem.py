@@ -68,7 +68,8 @@ class Nystroem(Step):
     """Nyström features: z(x) = Tᵀ k(L, x), T Tᵀ = K_mm⁺ = V_r Λ_r^{−1} V_rᵀ, K_mm = k(L, L) on m landmark rows L.
 
     ZZᵀ = K_nm K_mm⁺ K_mn is the best approximation of the kernel within the span of the landmarks. It is exact on the
-    landmarks and never above a positive definite kernel. The faster the spectrum falls, the smaller its error. T is
+    landmarks and never above a positive definite kernel. The faster the spectrum falls, the smaller its error. With
+    `weights: fitted`, T Tᵀ is what brings ZZᵀ nearest to the kernel of the sample instead. T is
     lower triangular, a rotation of V_r Λ_r^{−½} that saves half of the product. Columns beyond rank r are 0. With
     `root: symmetric`, T is V_r Λ_r^{−½} V_rᵀ, as in scikit-learn. With `kernel: precomputed`, rows hold k(x, every
     training row).
@@ -99,8 +100,10 @@ class Nystroem(Step):
         None,
         "for rpcholesky and greedy: outputs end where this share of the kernel's trace is left, n_components at most",
     )
-    weights: Literal["exact", "fitted"] = parameter(
-        "exact", "of the landmarks: exact on them, or fitted to the kernel of the fit sample"
+    weights: Literal["auto", "exact", "fitted"] = parameter(
+        "auto",
+        "of the landmarks: exact on them, or fitted to the kernel of the sample; auto: fitted if `landmarks: auto` "
+        "is kmeans, else exact",
     )
     root: Literal["triangular", "symmetric"] = parameter(
         "triangular", "T where landmarks are as many as outputs; symmetric costs twice the product"
@@ -192,6 +195,11 @@ class Nystroem(Step):
             return self.landmarks
         return "kmeans" if self._named else "rpcholesky"
 
+    @property
+    def _fits_kernel(self) -> bool:
+        """True if everything is left to the map, and no label: the error of the kernel then decides."""
+        return self.landmarks == "auto" and self._selector == "kmeans" and self.root == "triangular"
+
     def settled(self, sample: Sample) -> Self:
         if self.landmarks != "auto" or self._selector != "kmeans" or sample.label is None:
             return self
@@ -270,7 +278,7 @@ class Nystroem(Step):
         """Return the weights (m, r) of the landmarks: the factor of K_mm⁺, its leading directions, or fitted ones."""
         W, width = factor(K, self.rcond, kernel.name, self.clip_negative), self._width(len(K))
         against = kernel.against(landmarks, scale)
-        if self.weights == "fitted":
+        if self.weights == "fitted" or (self.weights == "auto" and self._fits_kernel and len(X) > len(K)):
             return fitted(W, against, lambda rows: kernel.against(rows, scale)(rows), X, width, rng)
         return W if W.shape[1] <= width else leading(W, against, X, width, rng)
 

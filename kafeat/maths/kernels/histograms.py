@@ -33,6 +33,7 @@ class AdditiveKernel(TiledKernel):
 
     needs_coordinates = True
     non_negative = True
+    roots = True
 
     @abstractmethod
     def entry(self, x: Floats, y: Floats) -> Floats:
@@ -138,6 +139,8 @@ class _HellingerTile(KernelTile):
 class IntersectionKernel(SpectralKernel):
     """Σ_i min(x_i, y_i), x, y ≥ 0."""
 
+    roots = False  # its distance is Σ|x_i − y_i|
+
     def entry(self, x: Floats, y: Floats) -> Floats:
         return np.minimum(x, y)
 
@@ -237,6 +240,7 @@ class Chi2Kernel(TiledKernel):
     needs_coordinates = True
     distance = "chi2"
     non_negative = True
+    roots = True
 
     def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
         c = as_coordinates(inputs)

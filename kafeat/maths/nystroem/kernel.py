@@ -120,7 +120,8 @@ class LandmarkKernel:
             tile = self.tile(self.rows(X, columns), scale(), X.dtype, centre)
             return evaluate(tile, X, rows, len(columns))
 
-        return FitSample(X, kernel, scaled_diagonal, sample.label, dual_l1, self.profile, tolerance)
+        roots = self._kernel.roots
+        return FitSample(X, kernel, scaled_diagonal, sample.label, dual_l1, self.profile, tolerance, roots)
 
 
 class FunctionKernel(TiledKernel):

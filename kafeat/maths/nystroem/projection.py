@@ -13,6 +13,8 @@ from kafeat.types import Floats
 
 # Rows of the sample on which the directions are chosen.
 _ROWS = 6_000
+# Rows of the sample, at least and per weight, to which weights are fitted. More do not lower the error.
+_FITTED, _PER_WEIGHT = 2_000, 4
 # Shares of the mean eigenvalue by which fitted weights are shrunk. The last one means no fit.
 _SHRINK = (1e-3, 1e-2, 1e-1, 1.0, np.inf)
 
@@ -73,7 +75,7 @@ def fitted(
     fitted on, with μ = ∞ (no fit) among the choices, so that S does not overfit the sample. As E is positive
     semi-definite, so is S.
     """
-    rows = some(X, _ROWS, rng)
+    rows = some(X, min(_ROWS, max(_FITTED, _PER_WEIGHT * W.shape[1])), rng)
     cut = len(rows) * 3 // 4
     Z, K = kernel(rows) @ W, exact(rows)
     G = Z[:cut].T @ Z[:cut]

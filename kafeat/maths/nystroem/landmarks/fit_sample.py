@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,8 @@ class FitSample:
     `kernel(rows, columns)` gives k(x_i, x_j) for row numbers i and j, `diagonal(rows)` gives k(x_i, x_i), both in the
     dtype of X and divided by one positive number, which does not affect any selector. `dual_l1` is τ of the dual
     selectors, and `profile` the kernel as a function of the distance, if it can be differentiated. `tolerance` is the
-    share of the kernel's trace that remains when there are enough pivots.
+    share of the kernel's trace that remains when there are enough pivots. With `roots`, centres are means of square
+    roots.
     """
 
     X: Floats
@@ -41,6 +43,17 @@ class FitSample:
     dual_l1: float = 0.0
     profile: Profile | None = None
     tolerance: float | None = None
+    roots: bool = False
+
+    def among(self, rows: Indices) -> Self:
+        """Return some rows of the sample, without a label."""
+        return replace(
+            self,
+            X=self.X[rows],
+            kernel=lambda i, j: self.kernel(rows[i], rows[j]),
+            diagonal=lambda i: self.diagonal(rows[i]),
+            label=None,
+        )
 
     def rows(self, width: int, rng: np.random.Generator) -> Indices:
         """Return all rows, or as many random ones as keep an array of `width` columns within `MOST` numbers."""

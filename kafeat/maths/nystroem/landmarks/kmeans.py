@@ -32,58 +32,51 @@ _LARGEST = 1e150
 def kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
     """Return m centres of k-means, whose quantisation error bounds that of Nyström (Zhang, Tsang & Kwok 2008).
 
-    Lloyd's iterations start from randomly pivoted Cholesky of an rbf kernel, in blocks. Its inertia is 1 to 2 % above
-    that of k-means++, but the kernel's error is the same or lower, because far rows get their own centres. If there are
-    more than 64 rows per centre (and 20,000), or 2²⁵ numbers, a random subset is used. Centres are not rows of the
-    data, except if m is the number of rows, which are then returned as they are.
+    Lloyd's iterations start from randomly pivoted Cholesky of the kernel, in blocks, so that rows that matter most to
+    it get their own centres. For chi2 and its kin they move square roots, between which distances are nearer to those
+    of the kernel. If there are more than 64 rows per centre (and 20,000), or 2²⁵ numbers, a random subset is used.
+    Centres are not rows of the data, except if m is the number of rows, which are then returned as they are.
     """
-    return weighted_kmeans(view.X, None, m, rng)
+    return weighted_kmeans(view, np.arange(len(view.X)), None, m, rng)
 
 
-def weighted_kmeans(X: Floats, weights: Floats | None, m: int, rng: np.random.Generator) -> Floats:
-    """Return m centres of the rows X (n, d) with `weights` (n,), all above 0, for n ≥ m."""
-    if len(X) <= m:
-        return X
+def weighted_kmeans(
+    view: FitSample, rows: Indices, weights: Floats | None, m: int, rng: np.random.Generator
+) -> Floats:
+    """Return m centres of some rows of the sample with `weights`, one for each and all above 0, for at least m rows."""
+    X = view.X
+    if len(rows) <= m:
+        return X[rows]
     most = max(m, min(max(_LEAST_ROWS, _ROWS_PER_CENTRE * m), MOST // X.shape[1]))
-    rows = np.arange(len(X)) if len(X) <= most else np.sort(rng.choice(len(X), size=most, replace=False))
-    own = np.ones(len(rows)) if weights is None else weights[rows] / weights[rows].mean()
-    Y, middle, spread = standing(X, rows, rng)
-    start = spread_start(Y, m, rng)
+    own = np.ones(len(rows)) if weights is None else weights
+    if len(rows) > most:
+        some = np.sort(rng.choice(len(rows), size=most, replace=False))
+        rows, own = rows[some], own[some]
+    own, part = own / own.mean(), view.among(rows)
+    Y, middle, spread = standing(np.sqrt(part.X) if view.roots else part.X, rng)
+    start = rpcholesky(part, m, rng)
     narrow = Y.astype(np.float32)
     centres, inertia = lloyd(narrow, own, narrow[start], _ITERATIONS)
     if inertia < _CERTAIN * np.finfo(np.float32).eps * float(own @ np.einsum("ij,ij->i", Y, Y)):
         centres, _ = lloyd(Y, own, Y[start], _ITERATIONS)
-    return (centres.astype(np.float64) * spread + middle).astype(X.dtype)
+    points = centres.astype(np.float64) * spread + middle
+    return (np.square(points) if view.roots else points).astype(X.dtype)
 
 
-def standing(X: Floats, rows: Indices, rng: np.random.Generator) -> tuple[Floats, Floats, float]:
+def standing(X: Floats, rng: np.random.Generator) -> tuple[Floats, Floats, float]:
     """Return the rows minus `middle`, divided by a typical distance `spread`, so that squares fit; and both numbers."""
-    few = X[np.sort(rng.choice(rows, size=min(len(rows), 2048), replace=False))].astype(np.float64)
+    few = X[np.sort(rng.choice(len(X), size=min(len(X), 2048), replace=False))].astype(np.float64)
     middle = np.median(few, axis=0)
     away = few - middle
     largest = float(np.abs(away).max(initial=0.0)) or 1.0  # squares of the numbers themselves might overflow
     distance = largest * np.sqrt(((away / largest) ** 2).sum(axis=1))
     apart = distance[distance > 0.0]
     spread = float(np.median(apart)) if len(apart) else 1.0
-    Y = np.empty((len(rows), X.shape[1]))
-    for start in range(0, len(rows), 4096):
-        block = (X[rows[start : start + 4096]] - middle) / spread
+    Y = np.empty(X.shape)
+    for start in range(0, len(X), 4096):
+        block = (X[start : start + 4096] - middle) / spread
         Y[start : start + 4096] = np.clip(block, -_FARTHEST, _FARTHEST)
     return Y, middle, spread
-
-
-def spread_start(Y: Floats, m: int, rng: np.random.Generator) -> Indices:
-    """Return m different rows of Y (n, d), spread out by randomly pivoted Cholesky of exp(−‖x − y‖²/2)."""
-    norms = np.einsum("ij,ij->i", Y, Y) / 2.0
-
-    def kernel(rows: Indices, columns: Indices) -> Floats:
-        K = Y[rows] @ Y[columns].T
-        K -= norms[rows][:, None]
-        K -= norms[columns]
-        np.minimum(K, 0.0, out=K)
-        return np.exp(K, out=K)
-
-    return rpcholesky(FitSample(Y, kernel, lambda rows: np.ones(len(rows), dtype=Y.dtype)), m, rng)
 
 
 # Rows whose distances to all centres stay in the second-level cache.

@@ -117,7 +117,7 @@ def dual_kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
     weighing = squares > 0.0
     if np.count_nonzero(weighing) <= m:
         return view.X[fill_up(rows[weighing], np.arange(len(view.X)), m, rng)]
-    return weighted_kmeans(view.X[rows[weighing]], squares[weighing], m, rng)
+    return weighted_kmeans(view, rows[weighing], squares[weighing], m, rng)
 
 
 def residual(view: FitSample, m: int, rng: np.random.Generator) -> Indices:

@@ -1,5 +1,7 @@
 """k-means by its definition, as good as scikit-learn's, and landmarks that are learned from there."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -23,7 +25,10 @@ def test_inertia_is_no_worse_than_scikit_learns(m: int) -> None:
     lower (benchmarks/results/accuracy.md).
     """
     X = load_digits().data.astype(np.float32)
-    ours = [inertia(X, weighted_kmeans(X, None, m, np.random.default_rng(seed))) for seed in range(10)]
+    ours = [
+        inertia(X, weighted_kmeans(rbf_view(X), np.arange(len(X)), None, m, np.random.default_rng(seed)))
+        for seed in range(10)
+    ]
     theirs = [KMeans(m, init="random", n_init=1, random_state=seed).fit(X).inertia_ for seed in range(10)]
     spread = np.sqrt((np.var(ours, ddof=1) + np.var(theirs, ddof=1)) / 10)
     assert np.mean(ours) <= np.mean(theirs) + 3.0 * spread
@@ -68,7 +73,7 @@ def test_worst_off_counts_by_weight() -> None:
 def test_float32_far_away_or_of_any_size(offset: float, scale: float) -> None:
     rng = np.random.default_rng(0)
     X = (rng.standard_normal((400, 3)) * scale + offset).astype(np.float32)
-    centres = weighted_kmeans(X, None, 10, rng)
+    centres = weighted_kmeans(rbf_view(X), np.arange(len(X)), None, 10, rng)
     assert np.isfinite(centres).all()
     around = X.astype(float).mean(axis=0)
     ours = inertia((X - around) / scale, (centres - around) / scale)
@@ -81,7 +86,7 @@ def test_clusters_far_from_the_others_are_told_apart() -> None:
     places = np.array([[0.0, 0.0], [1e6, 0.0], [1e6, 10.0], [1e6, 20.0], [1e6, 30.0]])
     of_row = np.repeat(np.arange(5), [2000, 40, 40, 40, 40])
     X = places[of_row] + 0.1 * rng.standard_normal((len(of_row), 2))
-    centres = weighted_kmeans(X, None, 40, rng)
+    centres = weighted_kmeans(rbf_view(X), np.arange(len(X)), None, 40, rng)
     # squares of 10¹² have no digits left in float32 for distances of 10
     nearest = np.abs(centres[:, 1] - np.array([[10.0], [20.0], [30.0]])).min(axis=1)
     assert (nearest < 0.2).all()
@@ -133,7 +138,8 @@ def test_the_guard_keeps_the_start_where_learning_fails() -> None:
     X = np.random.default_rng(0).standard_normal((200, 3))
     honest = profile(0.3)
     # a slope of the wrong sign climbs
-    liar = FitSample(X, None, None, profile=Profile(lambda s: (honest.of(s)[0], -honest.of(s)[1]), 100.0))
+    wrong = Profile(lambda s: (honest.of(s)[0], -honest.of(s)[1]), 100.0)
+    liar = replace(rbf_view(X), profile=wrong)
     found = learned(liar, 10, np.random.default_rng(0))
     np.testing.assert_array_equal(found, kmeans(liar, 10, np.random.default_rng(0)))
 

@@ -108,7 +108,7 @@ class Nystroem(Step):
     root: Literal["triangular", "symmetric"] = parameter(
         "triangular", "T where landmarks are as many as outputs; symmetric costs twice the product"
     )
-    rcond: Annotated[float, Field(ge=0, lt=1)] = parameter(1e-8, "eigenvalues below rcond·λ_max are cut off")
+    rcond: Annotated[float, Field(ge=0, lt=1)] = parameter(1e-12, "eigenvalues below rcond·λ_max are cut off")
     clip_negative: bool = parameter(False, "accept an indefinite kernel and cut its negative part off")
 
     @property

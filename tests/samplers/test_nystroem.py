@@ -161,7 +161,8 @@ def test_rcond_cuts_small_eigenvalues() -> None:
 def test_small_directions_help_on_rows_like_those_of_the_sample_and_may_hurt_on_others(data: str) -> None:
     """Of 1,000 new rows in each of five tables, with bands some 550 are wrong by default, and 440 with the cut.
 
-    The two differ in fewer than 400 rows, so 110 is 5 deviations. With curves, squared errors are about 0.01 of those with the cut.
+    The two differ in fewer than 400 rows, so 110 is 5 deviations. With curves, squared errors are about 0.01 of those
+    with the cut.
     """
     error = {"default": 0.0, "cut": 0.0}
     for seed in range(5 if data == "bands" else 1):

@@ -324,7 +324,7 @@ def tune(asked: TuneOptions) -> Tuning:
 
 
 def _with_soft_task(asked: TuneOptions, start: Config) -> TuneOptions:
-    """Return the options with the task `soft` if the predictor of the config has it. Refuse another one beside it."""
+    """Return the options with the task `soft` if the predictor of the config has it. Refuse another one with it."""
     last = start.predictor
     if last is None or "soft" not in (asked.task, last.task):
         return asked

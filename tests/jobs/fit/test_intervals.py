@@ -142,14 +142,6 @@ def test_weights_of_zero_are_rows_that_are_not_there():
         assert np.median(high - low) < 20.0
 
 
-@pytest.mark.parametrize("kind", ["ridge", "logistic"])
-def test_a_model_without_intervals_says_how_to_fit_it(kind):
-    X, _, classes = rows(200, 0)
-    fm = kafeat.fit({"steps": [*FOURIER, {"kind": kind}]}, X, label=classes, intervals=False)
-    with pytest.raises(UsageError, match="fit it again .without --no-intervals"):
-        fm.predict_interval(X)
-
-
 @pytest.mark.parametrize("steps", [FOURIER, BY_LABEL])
 def test_a_map_has_no_intervals_and_a_model_has_them_unasked(steps):
     X, y, _ = rows(200, 0)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import kafeat
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import DataError
 
 linear = pytest.importorskip("sklearn.linear_model")
 class_weight = pytest.importorskip("sklearn.utils.class_weight")
@@ -182,9 +182,6 @@ def test_weights_of_tune_are_no_feature():
         assert "w" not in tuned.fit().columns.names
         without = kafeat.tune(table(NUMBERS), "y", 8, trials=2, jobs=1, predictor=predictor)
         assert (tuned.score, tuned.config.steps) == (without.score, without.config.steps)
-    told = "--weight: expected another column than those of the label and the split"
-    with pytest.raises(UsageError, match=told):
-        kafeat.tune(data, "y", 8, trials=2, jobs=1, weight="y")
 
 
 def test_the_fit_of_tune_is_that_of_its_config():

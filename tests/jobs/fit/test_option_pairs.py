@@ -135,11 +135,11 @@ def test_a_class_without_weight_is_no_class():
 
 
 def test_the_unit_of_weights_is_free():
-    """Weights that are shares of a whole give the model of their counts, up to what counts as much as one row."""
+    """Weights that are shares of a whole give the model of their counts, up to the two things that count as one row."""
     for kind in ("ridge", "logistic"):
         tables = (table(CLASSES, w=W * unit) for unit in (1.0, 1.0 / W.sum()))
         made = [kafeat.fit(config(kind), one, "y", weight="w", jobs=1).predict_proba(X) for one in tables]
-        np.testing.assert_allclose(*made, rtol=0, atol=0.01 if kind == "ridge" else 1e-5)
+        np.testing.assert_allclose(*made, rtol=0, atol=0.02 if kind == "ridge" else 1e-5)
 
 
 @pytest.mark.parametrize("options", COMMANDS)

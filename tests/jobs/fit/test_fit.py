@@ -141,9 +141,8 @@ def test_codes_that_lose_their_zeros_as_numbers_are_told_once(said, tmp_path):
     rest += "--exclude {} leaves them out\n"
     config = "columns: {include: [plz, at, a, big]}\nsteps: [{kind: minmax}]\n"
     told = said(tmp_path, text, config=config)[1]
-    assert told.endswith(
-        f"note: x.csv: 'plz' (01067), 'at' (0930): {lost} these columns are {rest.format('--text plz --text at', 'plz,at')}"
-    )
+    both = rest.format("--text plz --text at", "plz,at")
+    assert told.endswith(f"note: x.csv: 'plz' (01067), 'at' (0930): {lost} these columns are {both}")
     assert told.count("note:") == 1
     config = "steps: [{kind: one_hot, columns: [at]}, {kind: minmax}]\n"
     assert (

@@ -1,32 +1,34 @@
-"""Test scores of a linear model on raw columns, on features of scikit-learn and of kafeat, and of other machines.
+"""Test errors and processor time of `kafeat tune`, scikit-learn's maps, exact kernel machines and gradient boosting.
 
-    python benchmarks/scores.py DATA_FOLDER [--tables letter,usps] [--widths 128,512,1024] [--seeds 5] [--rows 6000]
-        [--sides "raw; Nystroem"] [--trials N] [--out scores.json] [--page docs/accuracy.md]
+    python benchmarks/scores.py DATA_FOLDER OUT.jsonl [--tables letter,usps] [--sides "tune; CatBoost"] [--seeds 5]
+        [--rows 6000] [--columns 512] [--seconds 120 | --trials N] [--jobs 1]
 
 DATA_FOLDER holds NAME.parquet and tabular/NAME.parquet, with a target (`label` or `medianHouseValue`) and `split`.
-Every side gets the same rows: text is one-hot, missing numbers are medians. γ (a multiple of the median rule), the
-penalty of ridge and every other choice are made on a fifth of the training rows, or in five folds where there are fewer
-than 2,000, and the test rows are used once. The error is the error rate for classes, and RMSE/σ for numbers. Writes
-every figure to --out, which a later run goes on with, and prints the table; --page puts it into docs/accuracy.md, whose
-figures are in benchmarks/results/scores.json. With the sides `tune` and `boosting`, the ratios of their errors are
-printed, too. `tune` takes two minutes, or --trials, which give the same on every machine.
+Every side gets the same rows: text is one-hot, missing numbers are medians. Whatever a side chooses, it chooses on the
+training rows, and the test rows are used once. The error is the error rate for classes and RMSE/σ for numbers; sides
+with probabilities have a log loss, too. `tune` has its defaults and two minutes. A tuned booster searches at random for
+as much processor time as `tune` took on that table and seed, so run `tune` first.
+
+OUT.jsonl gets one record for each table, seed and side, and a later run does only what is missing there, so that a long
+run can be done in slices. Then the tables of all records in OUT.jsonl are printed.
 """
 
 import argparse
 import json
-import re
+import os
 import time
 import warnings
-from itertools import product
-from operator import itemgetter
 from pathlib import Path
 
+import lightgbm
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from catboost import CatBoostClassifier, CatBoostRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.kernel_approximation import Nystroem, RBFSampler
-from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+from sklearn.svm import SVC, SVR
 from threadpoolctl import threadpool_limits
 
 import kafeat
@@ -38,11 +40,13 @@ PENALTIES = 10.0 ** np.arange(-9.0, 1.5, 0.5)
 NUMBERS = ("wine",)
 MOST_TEST_ROWS = 10_000
 MOST_CLASSES = 100
-FEW_ROWS = 2000
+FEW_ROWS = 2000  # below these a choice is made in five folds, above them on a fifth of the training rows
+MOST_TO_CHOOSE = 2000  # rows on which an exact machine chooses its kernel
+LEAST = 1e-3  # of a thousand test rows, a smaller share of errors is none
 
 
 def prepared(table):
-    """Rows (n, d) without text and missing values, targets (n, k), and the rows of the test."""
+    """Rows (n, d) without text and missing values, targets (n,), and whether each row is for the test."""
     target = next(name for name in TARGETS if name in table.column_names)
     columns = []
     for column in table.drop_columns([target, "split"]).columns:
@@ -56,7 +60,7 @@ def prepared(table):
 
 
 class Problem:
-    """The rows of one table and seed: to train on, to validate on, and to test on; standardized by the first."""
+    """The rows of one table and seed: to train on, to choose on, and to test on; standardized by the first."""
 
     def __init__(self, name, table, seed, rows):
         X, y, test = prepared(table)
@@ -70,33 +74,54 @@ class Problem:
         else:
             y = np.unique(y, return_inverse=True)[1]
             self.Y = np.eye(y.max() + 1)[y]
-        self.y, self.X, self.raw = y, None, X
+        self.y, self.raw = y, X
         self.test = rng.permutation(np.flatnonzero(test))[:MOST_TEST_ROWS]
         self.train, fifths = train, np.array_split(train, 5)
         rest = [np.concatenate(fifths[:i] + fifths[i + 1 :]) for i in range(5)]
         self.folds = list(zip(rest, fifths, strict=True))[: 5 if len(train) < FEW_ROWS else 1]
-        self.fit, self.held = self.folds[0]
         scale = X[train].std(axis=0)
         self.X = (X - X[train].mean(axis=0)) / np.where(scale > 1e-12 * np.abs(X).max(axis=0), scale, np.inf)
 
     @property
     def labels(self):
-        """Labels as a fit of kafeat takes them: whole numbers are classes."""
-        return self.y + 0.0 if self.numbers else self.y
+        """Labels as a fit of kafeat wants them: text for classes, so that no number is taken for a quantity."""
+        return self.y if self.numbers else np.char.add("class", np.char.zfill(self.y.astype(str), 3))
 
     def error(self, predicted, rows):
+        """RMSE/σ of predicted numbers (n, 1), or the share of wrong classes by their scores (n, classes)."""
         if self.numbers:
             return float(np.sqrt(((predicted[:, 0] - self.y[rows]) ** 2).mean()))
         return float((predicted.argmax(axis=1) != self.y[rows]).mean())
 
     def log_loss(self, probabilities, rows):
-        """Mean of -log of the probability (n, k) of the right class."""
+        """Mean of -log of the probability (n, classes) of the right class."""
         return float(-np.log(np.clip(probabilities[np.arange(len(rows)), self.y[rows]], 1e-15, 1.0)).mean())
+
+    def noise(self, predicted, rows):
+        """Return the standard error of `error`, from these rows alone."""
+        if self.numbers:
+            squares = (predicted[:, 0] - self.y[rows]) ** 2
+            return float(squares.std() / np.sqrt(len(rows)) / (2.0 * np.sqrt(squares.mean())))
+        error = self.error(predicted, rows)
+        return float(np.sqrt(error * (1.0 - error) / len(rows)))
+
+    def known(self, rows, held):
+        """Held-out rows and targets without classes that `rows` lack, which a booster refuses to stop by."""
+        if not self.numbers:
+            held = held[np.isin(self.y[held], self.y[rows])]
+        return self.raw[held], self.y[held]
 
     def median_gamma(self):
         pairs = np.random.default_rng(self.seed).choice(self.train, (4000, 2))
         squares = ((self.X[pairs[:, 0]] - self.X[pairs[:, 1]]) ** 2).sum(axis=1)
         return 1.0 / (2.0 * np.median(squares[squares > 0.0]))
+
+
+def best_of(problem, choices, errors):
+    """The choice with the least mean over the folds of `errors(choice, rows, held)`, a list, and the place in it."""
+    found = [np.mean([errors(choice, *fold) for fold in problem.folds], axis=0) for choice in choices]
+    at = min(range(len(found)), key=lambda i: found[i].min())
+    return choices[at], int(found[at].argmin())
 
 
 def ridge_path(Z, Y):
@@ -110,391 +135,371 @@ def ridge_path(Z, Y):
         yield w, level - middle @ w
 
 
-def with_ridge(problem, choices):
-    """Test the best choice, a function (rows to fit on) -> map of rows to features."""
-    choice, penalty = best_of(problem, choices)
-    features = choice(problem.train)
-    w, b = list(ridge_path(features(problem.train), problem.Y[problem.train]))[penalty]
-    return problem.error(features(problem.test) @ w + b, problem.test)
+def with_ridge(choices):
+    """A side: ridge on the best of the maps `choices(problem, width)`, functions of rows to fit on."""
 
+    def errors(problem, choice, rows, held):
+        features = choice(rows)
+        Z, path = features(held), ridge_path(features(rows), problem.Y[rows])
+        return [problem.error(Z @ w + b, held) for w, b in path]
 
-def best_of(problem, choices):
-    """Validate every choice, and return the best one with the place of its penalty."""
-    best = (np.inf, None, 0)
-    for choice in choices:
-        errors = np.mean(
-            [path_errors(problem, choice(rows), rows, held) for rows, held in problem.folds], axis=0
-        )
-        best = min(best, (errors.min(), choice, int(errors.argmin())), key=itemgetter(0))
-    return best[1:]
+    def side(problem, args):
+        made = choices(problem, args.columns)
+        choice, at = best_of(problem, made, lambda *fold: errors(problem, *fold))
+        features = choice(problem.train)
+        w, b = list(ridge_path(features(problem.train), problem.Y[problem.train]))[at]
+        return features(problem.test) @ w + b
 
-
-def path_errors(problem, features, rows, held):
-    """Errors on held-out rows for every penalty."""
-    Z = features(held)
-    return [problem.error(Z @ w + b, held) for w, b in ridge_path(features(rows), problem.Y[rows])]
+    return side
 
 
 def raw(problem, width):
     del width
-    return with_ridge(problem, [lambda _rows: lambda wanted: problem.X[wanted]])
+    return [lambda _rows: lambda wanted: problem.X[wanted]]
 
 
 def of_sklearn(cls):
-    def side(problem, width):
-        def choice(multiple):
-            def fit(rows):
-                gamma = multiple * problem.median_gamma()
-                made = cls(gamma=gamma, n_components=min(width, len(rows)), random_state=problem.seed)
-                made.fit(problem.X[rows])
-                return lambda wanted: made.transform(problem.X[wanted])
+    def choices(problem, width):
+        def choice(multiple, rows):
+            gamma = multiple * problem.median_gamma()
+            made = cls(gamma=gamma, n_components=min(width, len(rows)), random_state=problem.seed)
+            made.fit(problem.X[rows])
+            return lambda wanted: made.transform(problem.X[wanted])
 
-            return fit
+        return [lambda rows, multiple=multiple: choice(multiple, rows) for multiple in MULTIPLES]
 
-        return with_ridge(problem, [choice(multiple) for multiple in MULTIPLES])
-
-    return side
+    return choices
 
 
-def fitted(problem, config, rows):
-    """A map of kafeat, fitted on these rows with their labels."""
-    plain = {"dtype": "float64", "seed": problem.seed, "fit_rows": "all", **config}
-    return kafeat.fit(plain, problem.raw[rows], problem.labels[rows], intervals=False)
+def of_kafeat(*steps):
+    """The last step with several γ, as its page shows it."""
 
-
-def of_kafeat(*steps, multiples=MULTIPLES, trees=False):
-    """γ of the last step by validation, and with `trees` the size of two columns for each class beside its map."""
-
-    def side(problem, width):
-        def choice(multiple, weight=None):
+    def choices(problem, width):
+        def choice(multiple, rows):
             *before, last = steps
-            if multiple is not None:
-                last = {**last, "gamma": f"{multiple}*median"}
+            columns = min(width, len(rows)) if last["kind"] == "nystroem" else width
+            last = {**last, "gamma": f"{multiple}*median", "n_components": columns}
+            config = {"dtype": "float64", "seed": problem.seed, "fit_rows": "all", "steps": [*before, last]}
+            made = kafeat.fit(config, problem.raw[rows], problem.labels[rows], intervals=False)
+            return lambda wanted: made.transform(problem.raw[wanted])
 
-            def fit(rows):
-                few = 0 if weight is None else max(16, 2 * problem.Y.shape[1])
-                own = min(width - few, len(rows)) if last["kind"] == "nystroem" else width - few
-                whole = [*before, {**last, "n_components": own}]
-                if few:
-                    sums = problem.Y.shape[1] if problem.Y.shape[1] > 2 else 1
-                    n = min(300, max(100, 600 // sums))
-                    grown = {"kind": "trees", "n_components": few, "n_folds": 6, "scale": 0.13, "n_trees": n}
-                    grown["learning_rate"] = 15.0 / n
-                    whole = [
-                        {"kind": "union", "maps": [{"steps": whole}, {"steps": [grown], "weight": weight}]}
-                    ]
-                fm = fitted(problem, {"steps": whole}, rows)
-                return lambda wanted: fm.transform(problem.raw[wanted])
+        return [lambda rows, multiple=multiple: choice(multiple, rows) for multiple in MULTIPLES]
 
-            return fit
-
-        alone = {choice(multiple): multiple for multiple in multiples}
-        if not trees:
-            return with_ridge(problem, alone)
-        multiple = alone[best_of(problem, alone)[0]]
-        return with_ridge(problem, [choice(multiple, weight) for weight in (0.1, 1.0, 10.0)])
-
-    return side
+    return choices
 
 
-def chosen(problem, width):
-    """Scaler, metric, kernel and γ by `validate`, or supervised frequencies: the best config on held-out rows."""
-    nystroem = {
-        "kind": "nystroem",
-        "n_components": min(width, len(problem.fit)),
-        "kernel": {"validate": ["rbf", "matern", "laplacian"]},
-        "nu": {"validate": [0.5, 1.5]},
-        "gamma": {"validate": [f"{m}*median" for m in (0.1, 0.3, 1, 3, 10)]},
-    }
-    metric = {"kind": "metric", "alpha": {"validate": [0.5, 1.0]}, "diagonal": {"validate": [False, True]}}
-    supervised = {"kind": "fourier", "n_components": width, "frequencies": "supervised"}
-
-    def choice(steps):
-        kept = []
-
-        def fit(rows):
-            # What was chosen on the rows to fit on is kept for all training rows.
-            config = {"steps": kept or steps, "search": {"method": "coordinate"}}
-            fm = fitted(problem, config, rows)
-            kept[:] = [step.step.recipe() for step in fm.chain.steps]
-            return lambda wanted: fm.transform(problem.raw[wanted])
-
-        return fit
-
-    scalers = ({"kind": "standardize"}, {"kind": "quantile"}, {"kind": "quantile", "output": "uniform"})
-    lasts = ([nystroem], [metric, nystroem], [supervised], [{"kind": "metric"}, supervised])
-    return with_ridge(problem, [choice([scaler, *last]) for scaler in scalers for last in lasts])
-
-
-# None searches for two minutes.
-TRIALS = None
-
-
-def tuned(problem, width):
-    """The model of the config with ridge that `kafeat tune` chooses on the training rows, by what is compared here."""
-    rows, scoring = problem.train, "r2" if problem.numbers else "accuracy"
-    limit = {"time": 120.0} if TRIALS is None else {"trials": TRIALS}
-    options = {"scoring": scoring, "predictor": "ridge", **limit}
-    chosen = kafeat.tune(problem.raw[rows], problem.labels[rows], width, **options)
-    model = fitted(problem, {"steps": chosen.config.to_plain()["steps"]}, rows)
+def tune(problem, args):
+    """The model that `kafeat tune` and `kafeat fit` make, but for the intervals."""
+    rows = problem.train
+    limit = {"time": float(args.seconds)} if args.trials is None else {"trials": args.trials}
+    X, y = problem.raw[rows], problem.labels[rows]
+    chosen = kafeat.tune(X, y, args.columns, jobs=args.jobs, boosting=False, **limit)
     print(f"  {chosen.trials} trials: {chosen.table[0]['map']}", flush=True)
-    test = problem.raw[problem.test]
+    model = kafeat.fit(chosen.config, X, y, jobs=args.jobs, intervals=not problem.numbers)
     if problem.numbers:
-        return problem.error(np.asarray(model.predict(test)).reshape(-1, 1), problem.test)
-    chances = model.predict_proba(test)
-    return problem.error(chances, problem.test), problem.log_loss(chances, problem.test)
+        return np.asarray(model.predict(problem.raw[problem.test])).reshape(-1, 1)
+    return model.predict_proba(problem.raw[problem.test])
 
 
-def exact(problem, width):
-    """Kernel ridge on all training rows."""
-    del width
-    best = (np.inf, 1.0, 0)
-    for multiple in MULTIPLES:
-        errors = [
-            [problem.error(predicted, held) for predicted in kernel_path(problem, multiple, rows, held)]
-            for rows, held in problem.folds
-        ]
-        mean = np.mean(errors, axis=0)
-        best = min(best, (mean.min(), multiple, int(mean.argmin())))
-    _, multiple, i = best
-    return problem.error(list(kernel_path(problem, multiple, problem.train, problem.test))[i], problem.test)
+def exact(problem, args):
+    """Kernel ridge on all training rows; the kernel is chosen on some of them, the penalty on all."""
+    del args
+    penalties = 10.0 ** np.arange(-6.0, 1.0)
+
+    def predicted(choice, rows, wanted, some):
+        function, multiple = choice
+        gamma = multiple * problem.median_gamma()
+        if function is laplacian_kernel:  # whose distances grow with the columns, not with their root
+            gamma = multiple * np.sqrt(problem.median_gamma() / problem.X.shape[1])
+        K, level = function(problem.X[rows], gamma=gamma), problem.Y[rows].mean(axis=0)
+        between = function(problem.X[wanted], problem.X[rows], gamma=gamma)
+        for penalty in some:
+            yield between @ np.linalg.solve(K + penalty * np.eye(len(K)), problem.Y[rows] - level) + level
+
+    def errors(choice, rows, held):
+        return [problem.error(made, held) for made in predicted(choice, rows, held, penalties)]
+
+    choices = [(function, multiple) for function in (rbf_kernel, laplacian_kernel) for multiple in MULTIPLES]
+    choice, _ = best_of(problem, choices, lambda one, rows, held: errors(one, rows[:MOST_TO_CHOOSE], held))
+    choice, at = best_of(problem, [choice], errors)
+    return next(predicted(choice, problem.train, problem.test, penalties[at : at + 1]))
 
 
-def kernel_path(problem, multiple, rows, wanted):
-    gamma, level = multiple * problem.median_gamma(), problem.Y[rows].mean(axis=0)
-    K = rbf_kernel(problem.X[rows], gamma=gamma)
-    between = rbf_kernel(problem.X[wanted], problem.X[rows], gamma=gamma)
-    for penalty in 10.0 ** np.arange(-6.0, 1.0):
-        yield between @ np.linalg.solve(K + penalty * np.eye(len(K)), problem.Y[rows] - level) + level
+def svm(problem, args):
+    """A support vector machine on all training rows; its kernel is chosen on some of them."""
+    del args
 
-
-def boosting(**options):
-    def side(problem, width):
-        del width
-        cls = HistGradientBoostingRegressor if problem.numbers else HistGradientBoostingClassifier
-        model = cls(random_state=problem.seed, **options)
-        # Its threads wait for each other in every loop, for minutes if cores are busy.
-        with threadpool_limits(1, user_api="openmp"):
-            rows = problem.train
-            if options and not problem.numbers:  # early stopping refuses classes of one row
-                rows = rows[np.bincount(problem.y[rows])[problem.y[rows]] > 1]
-            model.fit(problem.raw[rows], problem.y[rows])
-            if problem.numbers:
-                return problem.error(model.predict(problem.raw[problem.test])[:, None], problem.test)
-            chances = np.zeros((len(problem.test), problem.Y.shape[1]))
-            chances[:, model.classes_] = model.predict_proba(problem.raw[problem.test])
-        return problem.error(chances, problem.test), problem.log_loss(chances, problem.test)
-
-    return side
-
-
-def xrfm(problem, width):
-    """The kernel machine with a metric of its own (package xrfm). It stops its rounds by the held-out rows, too."""
-    del width
-    import torch
-    from xrfm import xRFM
-
-    def inputs(rows):
-        return torch.tensor(problem.X[rows], dtype=torch.float32)
-
-    def labels(rows):
-        return torch.tensor(problem.y[rows], dtype=torch.float32 if problem.numbers else torch.long)
+    def made(choice, rows):
+        multiple, cost = choice
+        options = {"gamma": multiple * problem.median_gamma(), "C": cost, "cache_size": 1000}
+        model = SVR(**options, epsilon=0.05) if problem.numbers else SVC(**options)
+        return model.fit(problem.X[rows], problem.y[rows])
 
     def predicted(model, rows):
-        found = np.asarray(model.predict(inputs(rows)))
-        return found.reshape(-1, 1) if problem.numbers else np.eye(problem.Y.shape[1])[found.ravel()]
+        found = model.predict(problem.X[rows])
+        return found[:, None] if problem.numbers else np.eye(problem.Y.shape[1])[found]
 
-    best = (np.inf, None)
-    for kernel, bandwidth in product(("l2", "l1"), (3.0, 10.0, 30.0)):
-        own = {"kernel": kernel, "exponent": 1.0, "bandwidth": bandwidth, "diag": kernel == "l1"}
-        model = xRFM(
-            {"model": own, "fit": {"reg": 1e-3, "iters": 3, "verbose": False, "early_stop_rfm": True}},
-            device="cpu",
-            tuning_metric="mse" if problem.numbers else "brier",
-            random_state=problem.seed,
-        )
-        model.fit(*(made(rows) for rows in (problem.fit, problem.held) for made in (inputs, labels)))
-        best = min(
-            best, (problem.error(predicted(model, problem.held), problem.held), model), key=itemgetter(0)
-        )
-    return problem.error(predicted(best[1], problem.test), problem.test)
+    def errors(choice, rows, held):
+        return [problem.error(predicted(made(choice, rows[:MOST_TO_CHOOSE]), held), held)]
+
+    choices = [(multiple, cost) for multiple in MULTIPLES for cost in (1.0, 10.0, 100.0)]
+    choice, _ = best_of(problem, choices, errors)
+    return predicted(made(choice, problem.train), problem.test)
 
 
+def histogram_boosting(problem, rows, held, options):
+    del held, options
+    cls = HistGradientBoostingRegressor if problem.numbers else HistGradientBoostingClassifier
+    return cls(random_state=problem.seed).fit(problem.raw[rows], problem.y[rows]), None
+
+
+def light(problem, rows, held, options):
+    cls = lightgbm.LGBMRegressor if problem.numbers else lightgbm.LGBMClassifier
+    model = cls(random_state=problem.seed, n_jobs=1, verbose=-1, **options)
+    if held is None or not options:
+        return model.fit(problem.raw[rows], problem.y[rows]), None
+    model.fit(
+        problem.raw[rows],
+        problem.y[rows],
+        eval_set=[problem.known(rows, held)],
+        callbacks=[lightgbm.early_stopping(50, verbose=False)],
+    )
+    return model, {"n_estimators": model.best_iteration_}
+
+
+def cat(problem, rows, held, options):
+    cls = CatBoostRegressor if problem.numbers else CatBoostClassifier
+    fixed = {"thread_count": 1, "verbose": False, "allow_writing_files": False}
+    model = cls(random_seed=problem.seed, **fixed, **options)
+    if held is None or not options:
+        return model.fit(problem.raw[rows], problem.y[rows]), None
+    model.fit(
+        problem.raw[rows],
+        problem.y[rows],
+        eval_set=problem.known(rows, held),
+        early_stopping_rounds=50,
+    )
+    return model, {"iterations": model.tree_count_}
+
+
+def light_options(rng):
+    return {
+        "n_estimators": 3000,
+        "learning_rate": float(10.0 ** rng.uniform(-2.0, -0.7)),
+        "num_leaves": int(rng.choice([7, 15, 31, 63, 127])),
+        "min_child_samples": int(rng.choice([3, 5, 10, 20, 50])),
+        "colsample_bytree": float(rng.uniform(0.4, 1.0)),
+        "subsample": float(rng.uniform(0.5, 1.0)),
+        "subsample_freq": 1,
+        "reg_lambda": float(10.0 ** rng.uniform(-3.0, 1.5)),
+    }
+
+
+def cat_options(rng):
+    return {
+        "iterations": 3000,
+        "learning_rate": float(10.0 ** rng.uniform(-2.0, -0.7)),
+        "depth": int(rng.integers(4, 11)),
+        "l2_leaf_reg": float(10.0 ** rng.uniform(-0.5, 1.5)),
+        "random_strength": float(rng.uniform(0.0, 2.0)),
+        "bagging_temperature": float(rng.uniform(0.0, 1.0)),
+    }
+
+
+def boosted(fit, sampled=None):
+    """A side: a booster with its defaults, or with the best of random options for as long as `tune` searched."""
+
+    def predicted(problem, model, rows):
+        if problem.numbers:
+            return np.asarray(model.predict(problem.raw[rows])).reshape(-1, 1)
+        chances = np.zeros((len(rows), problem.Y.shape[1]))
+        chances[:, np.asarray(model.classes_, dtype=int)] = model.predict_proba(problem.raw[rows])
+        return chances
+
+    def validated(problem, options):
+        """Mean loss on held-out rows, and the options with the rounds that were best there."""
+        losses, rounds = [], {}
+        for rows, held in problem.folds:
+            model, best = fit(problem, rows, held, options)
+            loss = problem.error if problem.numbers else problem.log_loss
+            losses.append(loss(predicted(problem, model, held), held))
+            for name, number in (best or {}).items():
+                rounds.setdefault(name, []).append(number)
+        return np.mean(losses), options | {
+            name: max(1, round(np.mean(many))) for name, many in rounds.items()
+        }
+
+    def side(problem, args):
+        best = validated(problem, {})
+        rng, started = np.random.default_rng(problem.seed), processor_seconds()
+        while sampled is not None and processor_seconds() - started < args.budget:
+            best = min(best, validated(problem, sampled(rng)), key=lambda found: found[0])
+        problem.validation = float(best[0])
+        model, _ = fit(problem, problem.train, None, best[1])
+        return predicted(problem, model, problem.test)
+
+    return side
+
+
+BOOSTERS = {
+    "boosting": boosted(histogram_boosting),
+    "LightGBM": boosted(light),
+    "CatBoost": boosted(cat),
+    "LightGBM, tuned": boosted(light, light_options),
+    "CatBoost, tuned": boosted(cat, cat_options),
+}
 STANDARDIZE = {"kind": "standardize"}
 SIDES = {
-    "raw": raw,
-    "RBFSampler": of_sklearn(RBFSampler),
-    "Nystroem": of_sklearn(Nystroem),
-    "nystroem": of_kafeat(STANDARDIZE, {"kind": "nystroem"}),
-    "fourier": of_kafeat(STANDARDIZE, {"kind": "fourier"}),
-    "nystroem, quantile": of_kafeat({"kind": "quantile"}, {"kind": "nystroem"}),
-    "nystroem, power": of_kafeat({"kind": "power"}, {"kind": "nystroem"}),
-    "nystroem, metric": of_kafeat(STANDARDIZE, {"kind": "metric"}, {"kind": "nystroem"}),
-    "nystroem, trees": of_kafeat(STANDARDIZE, {"kind": "nystroem"}, trees=True),
-    "nystroem, matern": of_kafeat(STANDARDIZE, {"kind": "nystroem", "kernel": "matern", "nu": 0.5}),
-    "fourier, supervised": of_kafeat(
-        STANDARDIZE, {"kind": "fourier", "frequencies": "supervised"}, multiples=(None,)
-    ),
-    "chosen": chosen,
-    "tune": tuned,
-    "exact rbf": exact,
-    "boosting": boosting(),
-    "boosting, 600": boosting(max_iter=600, learning_rate=0.05, early_stopping=True, n_iter_no_change=20),
-    "xRFM": xrfm,
+    "tune": tune,
+    "ridge": with_ridge(raw),
+    "RBFSampler": with_ridge(of_sklearn(RBFSampler)),
+    "Nystroem": with_ridge(of_sklearn(Nystroem)),
+    "nystroem": with_ridge(of_kafeat(STANDARDIZE, {"kind": "nystroem"})),
+    "fourier": with_ridge(of_kafeat(STANDARDIZE, {"kind": "fourier"})),
+    "exact": exact,
+    "SVM": svm,
+    **BOOSTERS,
 }
-WITHOUT_WIDTH = ("raw", "exact rbf", "boosting", "boosting, 600", "xRFM")
-PEERS = ("RBFSampler", "Nystroem")
+# Peers that stand for several sides: the least error by hindsight, or the one that was best on held-out rows.
+BEST = {
+    "the better of scikit-learn's maps": ("RBFSampler", "Nystroem"),
+    "the better exact machine": ("exact", "SVM"),
+    "the best of four boosters by hindsight": tuple(BOOSTERS)[1:],
+}
+CHOSEN = {"the best of four boosters by validation": tuple(BOOSTERS)[1:]}
 
 
-def table_of(records, sides):
-    """Mean errors of every table, and geometric means of their shares of the error of scikit-learn's better map."""
-    lines = [f"| table | D | {' | '.join(sides)} |", "|" + "---|" * (len(sides) + 2)]
-    shares = {}
-    for name, width in sorted({(r["table"], r["width"]) for r in records if r["width"]}):
-        own = [r for r in records if r["table"] == name and r["width"] in (width, 0)]
-        errors = {side: [r["error"] for r in own if r["side"] == side] for side in sides}
-        lines.append(f"| {name} | {width} | {' | '.join(map(cell, errors.values()))} |")
-        peer = min((np.mean(errors[side]) for side in PEERS if errors.get(side)), default=0.0)
-        for side, found in errors.items():
-            if found and peer > 0.0:
-                shares.setdefault((width, side), []).append(max(np.mean(found), LEAST) / max(peer, LEAST))
-    for width in sorted({width for width, _ in shares}):
-        means = [
-            np.exp(np.mean(np.log(shares[width, side]))) if (width, side) in shares else None
-            for side in sides
-        ]
-        cells = ["" if mean is None else f"**{mean:.2f}**" for mean in means]
-        lines.append(f"| **share of the better map of scikit-learn** | {width} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+def processor_seconds():
+    """Of this process and those that it has waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
-# Of a thousand test rows, a share of errors below this is none.
-LEAST = 1e-3
+def measured(problem, side, args):
+    """One record."""
+    problem.validation = None
+    began, started = time.perf_counter(), processor_seconds()
+    predicted = SIDES[side](problem, args)
+    seconds = {"processor": processor_seconds() - started, "wall": time.perf_counter() - began}
+    found = {"error": problem.error(predicted, problem.test), "noise": problem.noise(predicted, problem.test)}
+    if not problem.numbers and (side == "tune" or side in BOOSTERS):
+        found["log_loss"] = problem.log_loss(predicted, problem.test)
+    if problem.validation is not None:
+        found["validation"] = problem.validation
+    found = {name: float(f"{value:.5g}") for name, value in found.items()}
+    return found | {name: round(value, 1) for name, value in seconds.items()}
 
 
-# Tables on which one side is far ahead.
-EXTREME = ("texture", "gas", "robot")
+def means(records, peer):
+    """The records of a peer by (table, seed), for a peer of several sides those of one of them."""
+    by = {}
+    for record in records:
+        if record["side"] in (*BEST.get(peer, ()), *CHOSEN.get(peer, ()), peer):
+            by.setdefault((record["table"], record["seed"]), {})[record["side"]] = record
+    if peer in BEST:  # as each table has one best machine, not each seed
+        tables = {name for name, _ in by}
+        errors = {
+            name: {side: np.mean([sides[side]["error"] for (n, _), sides in by.items() if n == name])
+                   for side in set.intersection(*(set(s) for (n, _), s in by.items() if n == name))}
+            for name in tables
+        }  # fmt: skip
+        return {(n, s): sides[min(errors[n], key=errors[n].get)] for (n, s), sides in by.items() if errors[n]}
+    return {key: min(sides.values(), key=lambda r: r.get("validation") or 0.0) for key, sides in by.items()}
 
 
-def ratios_of(records):
-    """Errors of `tune` and of boosting at each width, and their ratios over the tables: means over the seeds."""
-    boosted, lines = ("boosting", "boosting, 600"), []
-    for width in sorted({r["width"] for r in records if r["side"] == "tune"}):
-        lines += [
-            f"| table, D = {width} | tune | boosting | 600 rounds | ratio | log loss | boosting | 600 rounds |"
-        ]
-        lines += ["|---" * 8 + "|"]
-        ratios, best = {}, {}
-        for name in sorted({r["table"] for r in records if (r["side"], r["width"]) == ("tune", width)}):
-            found = {}
-            for side in ("tune", *boosted):
-                own = [
-                    r for r in records if (r["table"], r["side"]) == (name, side) and r["width"] in (0, width)
-                ]
-                for kind in ("error", "log_loss"):
-                    values = [r[kind] for r in own if r.get(kind) is not None]
-                    found[side, kind] = float(np.mean(values)) if values else np.nan
-            tune, *others = (max(found[side, "error"], LEAST) for side in ("tune", *boosted))
-            ratios[name], best[name] = tune / others[0], tune / np.nanmin(others)
-            errors, losses = (
-                [f"{found[side, kind]:.4f}" for side in ("tune", *boosted)] for kind in ("error", "log_loss")
-            )
+def compared(ours, theirs):
+    """Compare mean errors, log losses and processor time of each table over the seeds that both have."""
+    rows = []
+    for name in sorted({name for name, _ in ours.keys() & theirs.keys()}):
+        keys = [key for key in ours.keys() & theirs.keys() if key[0] == name]
+        a, b = ([records[key] for key in keys] for records in (ours, theirs))
+        error, other = (max(np.mean([r["error"] for r in records]), LEAST) for records in (a, b))
+        noise = 2.0 * np.sqrt(
+            sum(np.mean([r["noise"] for r in records]) ** 2 for records in (a, b)) / len(keys)
+        )
+        losses = [np.mean([r["log_loss"] for r in records]) for records in (a, b) if "log_loss" in records[0]]
+        rows.append({
+            "table": name,
+            "ratio": error / other,
+            "log loss": losses[0] / losses[1] if len(losses) == 2 else np.nan,
+            "beyond": 0 if abs(error - other) <= noise else np.sign(other - error),
+            "behind": error > 1.05 * other and error - other > noise,
+            "processor": np.mean([r["processor"] for r in a]) / np.mean([r["processor"] for r in b]),
+        })  # fmt: skip
+    return rows
+
+
+def page(records):
+    """The tables of all records, in Markdown."""
+    ours = means(records, "tune")
+    lines = ["| `tune`'s share of | tables | error, geometric mean | median | log loss | better, worse beyond noise | "
+             "worse by > 5 % beyond noise | processor time, median |", "|---" * 8 + "|"]  # fmt: skip
+    for peer in [side for side in SIDES if side != "tune"] + [*BEST, *CHOSEN]:
+        rows = compared(ours, means(records, peer))
+        if rows:
+            ratios = np.array([row["ratio"] for row in rows])
+            losses = np.array([row["log loss"] for row in rows if not np.isnan(row["log loss"])])
+            loss = f"{np.exp(np.log(losses).mean()):.2f}" if len(losses) else ""
+            beyond = [sum(row["beyond"] == sign for row in rows) for sign in (1, -1)]
+            behind = ", ".join(row["table"] for row in rows if row["behind"]) or "none"
             lines.append(
-                f"| {' | '.join([name, *errors, f'{ratios[name]:.2f}', *losses])} |".replace("nan", "")
+                f"| {peer} | {len(rows)} | {np.exp(np.log(ratios).mean()):.2f} | {np.median(ratios):.2f} | {loss} | "
+                f"{beyond[0]}, {beyond[1]} | {behind} | {np.median([row['processor'] for row in rows]):.1f} |"
             )
-        for said, chosen in (
-            ("default boosting", ratios),
-            ("it, without texture, gas, robot", {n: r for n, r in ratios.items() if n not in EXTREME}),
-            ("the better of both", best),
-        ):
-            r = np.array(list(chosen.values()))
-            lines.append(
-                f"\nRatio to {said}: geometric mean {np.exp(np.log(r).mean()):.3f}, median {np.median(r):.3f}, "
-                f"ahead on {(r < 1.0).sum()} of {len(r)}, behind by more than 5 % on {(r > 1.05).sum()}."
-            )
+    sides = [side for side in SIDES if any(record["side"] == side for record in records)]
+    for title, key, digits in (
+        ("error", "error", 4),
+        ("log loss", "log_loss", 4),
+        ("processor s", "processor", 1),
+    ):
+        lines += ["", f"| {title} | {' | '.join(sides)} |", "|---" * (len(sides) + 1) + "|"]
+        for name in sorted({record["table"] for record in records}):
+            cells = []
+            for side in sides:
+                own = [r[key] for r in records if (r["table"], r["side"]) == (name, side) and key in r]
+                spread = f" ± {np.std(own):.{digits}f}" if len(own) > 1 and key != "processor" else ""
+                cells.append(f"{np.mean(own):.{digits}f}{spread}" if own else "")
+            if any(cells):
+                lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def cell(errors):
-    if not errors:
-        return ""
-    return f"{np.mean(errors):.3f}" + (f" ± {np.std(errors):.3f}" if len(errors) > 1 else "")
-
-
-def short(table):
-    """Return the shares over all tables."""
-    head, line, *rows = table.splitlines()
-    return "\n".join([head, line, *(row for row in rows if "**" in row)])
-
-
-def write_page(page, table):
-    """Put the table between the marks of a page."""
-    text = page.read_text()
-    page.write_text(
-        re.sub(r"(<!-- made: scores -->\n).*?(<!-- end -->)", rf"\1\n{table}\n\n\2", text, flags=re.S)
-    )
-
-
-def write_records(path, records):
-    """Write a record a line."""
-    path.write_text("[\n" + ",\n".join(map(json.dumps, records)) + "\n]\n")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("out", type=Path)
     parser.add_argument("--tables")
-    parser.add_argument("--widths", default="128,512,1024")
+    parser.add_argument("--sides", default="; ".join(SIDES))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=6000)
-    parser.add_argument("--sides", default="; ".join(side for side in SIDES if side != "xRFM"))
-    parser.add_argument("--trials", type=int, help="trials of the side tune, instead of two minutes")
-    parser.add_argument("--out", type=Path, default=Path("scores.json"))
-    parser.add_argument("--page", type=Path, help="a page with <!-- made: scores --> to put the table in")
+    parser.add_argument("--columns", type=int, default=512)
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument(
+        "--trials", type=int, help="trials of tune, which give the same everywhere, instead of seconds"
+    )
+    parser.add_argument("--jobs", type=int, help="threads of tune; all cores if left out")
     args = parser.parse_args()
-    global TRIALS  # an option of one of many sides
-    TRIALS = args.trials
     warnings.simplefilter("ignore")
-    paths = {
-        path.stem: path
-        for path in sorted([*args.folder.glob("*.parquet"), *args.folder.glob("tabular/*.parquet")])
-    }
-    names = args.tables.split(",") if args.tables else list(paths)
-    sides = [side.strip() for side in args.sides.split(";")]
-    records = json.loads(args.out.read_text()) if args.out.exists() else []
-    done = {(r["table"], r["side"], r["width"], r["seed"]) for r in records}
-    for name in names:
-        table = pq.read_table(paths[name])
-        for seed in range(args.seeds):
-            problem = Problem(name, table, seed, args.rows)
-            for side in sides:
-                for width in [0] if side in WITHOUT_WIDTH else map(int, args.widths.split(",")):
-                    if (name, side, width, seed) in done:
-                        continue
-                    started = time.perf_counter()
-                    error, *loss = np.atleast_1d(SIDES[side](problem, width)).tolist()
-                    seconds = round(time.perf_counter() - started, 2)
-                    records.append(
-                        {
-                            "table": name,
-                            "side": side,
-                            "width": width,
-                            "seed": seed,
-                            "error": error,
-                            **({"log_loss": loss[0]} if loss else {}),
-                            "seconds": seconds,
-                        }
-                    )
-                    print(
-                        f"{name} {side} D = {width or '-'} seed {seed}: {error:.4f} ({seconds} s)", flush=True
-                    )
-                    write_records(args.out, records)
-    table = table_of(records, sides)
-    print(table)
-    if {"tune", "boosting"} <= set(sides):
-        print(ratios_of([r for r in records if r["table"] in names]))
-    if args.page:
-        write_page(args.page, short(table))
+    found = [*args.folder.glob("*.parquet"), *args.folder.glob("tabular/*.parquet")]
+    paths = {path.stem: path for path in sorted(found) if "split" in pq.read_schema(path).names}
+    records = [json.loads(line) for line in args.out.read_text().splitlines()] if args.out.exists() else []
+    for seed in range(args.seeds):
+        for name in args.tables.split(",") if args.tables else paths:
+            problem = None
+            for side in (side.strip() for side in args.sides.split(";")):
+                by = {r["side"]: r for r in records if (r["table"], r["seed"]) == (name, seed)}
+                if side in by:
+                    continue
+                problem = problem or Problem(name, pq.read_table(paths[name]), seed, args.rows)
+                args.budget = by["tune"]["processor"] if "tune" in by else args.seconds
+                # Threads that wait for each other spin, which would count as processor time.
+                with threadpool_limits(1):
+                    record = {"table": name, "seed": seed, "side": side, **measured(problem, side, args)}
+                records.append(record)
+                print(json.dumps(record), flush=True)
+                with args.out.open("a") as file:
+                    file.write(json.dumps(record) + "\n")
+    print(page(records))
 
 
 if __name__ == "__main__":

@@ -180,11 +180,7 @@ def test_the_mixed_table_is_what_a_column_transformer_makes():
     assert Z.tobytes() == kafeat.model.load.loads(fm.dumps(), "map").transform(frame).tobytes()
 
 
-def test_the_configs_of_the_page_on_mixed_tables_run():
+def test_the_config_of_the_page_on_mixed_tables_is_that_of_the_folder():
     page = (ROOT / "docs/mixed_tables.md").read_text()
-    union, chain = (YAML(typ="safe").load(text) for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
+    (union,) = (YAML(typ="safe").load(text) for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
     assert load_config(union) == load_config(ROOT / "configs/mixed.yaml")
-    chain["steps"][-1]["n_components"] = 8
-    Z = kafeat.fit({**chain, "columns": {"exclude": ["income"]}}, RENTALS).transform(pd.read_csv(RENTALS))
-    assert Z.shape == (800, 8)
-    assert np.isfinite(Z).all()

@@ -75,6 +75,8 @@ def fitted(
     fitted on, with μ = ∞ (no fit) among the choices, so that S does not overfit the sample. As E is positive
     semi-definite, so is S.
     """
+    if not W.shape[1]:  # the kernel of all landmarks is 0
+        return W
     rows = some(X, min(_ROWS, max(_FITTED, _PER_WEIGHT * W.shape[1])), rng)
     cut = len(rows) * 3 // 4
     Z, K = kernel(rows) @ W, exact(rows)
@@ -84,7 +86,7 @@ def fitted(
     inner = ZU.T @ (K[:cut, :cut] @ ZU) - np.diag(g**2)
     held, held_out = Z[cut:] @ U, K[cut:, cut:]
     best, error = np.eye(len(g)), np.inf
-    for shrink in _SHRINK:
+    for shrink in _SHRINK if g.mean() > 0.0 else ():
         d = 1.0 / (np.maximum(g, 0.0) + shrink * g.mean()) if np.isfinite(shrink) else np.zeros(len(g))
         S = np.eye(len(g)) + d[:, None] * inner * d
         left = float(np.linalg.norm(held_out - held @ S @ held.T)) if len(held) else np.inf

@@ -28,9 +28,11 @@ def far_ends(known: Floats, marks: Collection[float] = ()) -> list[float]:
     """Return the ends that repeat, and are farther from the others than these are apart. If given, they are `marks`."""
     ends = {float(known.min()), float(known.max())} if len(known) else set[float]()
     ends &= {*marks} if marks else ends
-    others = known[~np.isin(known, [*(marks or ends)])] if ends else known
+    others = (
+        known[~np.isin(known, [*(marks or ends)])] / 2.0 if ends else known[:0]
+    )  # halves have a difference
     spread = np.ptp(others) if len(others) else 0.0
-    distances = {end: np.abs(others - end).min(initial=np.inf) for end in ends}
+    distances = {end: np.abs(others - end / 2.0).min(initial=np.inf) for end in ends}
     return [end for end in ends if (known == end).sum() > 1 and distances[end] > spread > 0.0]
 
 

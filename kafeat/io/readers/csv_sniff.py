@@ -114,7 +114,12 @@ def _totals(last: Sequence[str], fields: Sequence[Field], columns: Sequence[list
     for field, texts in zip(fields, columns, strict=True) if word is None and blank is not None else ():
         numbers = to_doubles(pa.array(texts, pa.string()), field.dialect) if field.numeric else np.zeros(1)
         known, total = numbers[:-1][np.isfinite(numbers[:-1])], numbers[-1]
-        if len(known) > 2 and abs(total) > np.abs(known).max() and np.isclose(known.sum(), total, rtol=1e-9):
+        n = len(known)  # means, because a sum may exceed the range of numbers
+        if (
+            n > 2
+            and abs(total) > np.abs(known).max()
+            and np.isclose((known / n).sum(), total / n, rtol=1e-9, atol=0.0)
+        ):
             return blank
     return word
 

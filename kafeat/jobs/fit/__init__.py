@@ -3,10 +3,10 @@
 from kafeat.jobs.fit.fit import columns_of, fit_reader, read_job, read_sample, recipe_of, roles_of
 from kafeat.jobs.fit.held_out import RowRule, among, learned_map, map_of_rows, predicted, results_of
 from kafeat.jobs.fit.intervals import random_folds
+from kafeat.jobs.fit.label_summary import LabelSummary
 from kafeat.jobs.fit.labels import (
     LabelArgument,
     LabelNames,
-    LabelSummary,
     check_label,
     check_split,
     has_label,

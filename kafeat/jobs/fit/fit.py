@@ -25,10 +25,10 @@ from kafeat.io.readers.views import LabelledReader
 from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit.held_out import learned_map
 from kafeat.jobs.fit.intervals import Refit
+from kafeat.jobs.fit.label_summary import LabelSummary
 from kafeat.jobs.fit.labels import (
     LabelArgument,
     LabelNames,
-    LabelSummary,
     check_label,
     check_label_array,
     check_split,

@@ -22,7 +22,8 @@ from kafeat.errors import DataError, UsageError, quoted
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.jobs.fit.labels import LabelSummary, label_names
+from kafeat.jobs.fit.label_summary import LabelSummary
+from kafeat.jobs.fit.labels import label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.sample import RowReader, TrainingData, matrices
 from kafeat.jobs.fit.split_by import SplitBy, refuse_shared

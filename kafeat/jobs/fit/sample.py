@@ -25,11 +25,11 @@ from kafeat.io.readers.base import Chunk, Reader, Wanted
 from kafeat.io.readers.dataset import DatasetReader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import parse_location
+from kafeat.jobs.fit.label_summary import LabelSummary
 from kafeat.jobs.fit.labels import (
     LabelArgument,
     LabelNames,
     LabelReader,
-    LabelSummary,
     has_label,
     label_names,
     plain_names,

@@ -12,7 +12,7 @@ from kafeat.contract.folds import Folds
 from kafeat.io.readers.memory import reader_of
 from kafeat.jobs.fit.fit import read_sample
 from kafeat.jobs.fit.held_out import RowRule, map_of_rows, predicted, rows_in
-from kafeat.jobs.fit.labels import LabelSummary
+from kafeat.jobs.fit.label_summary import LabelSummary
 from kafeat.jobs.fit.predictor import PredictorJob
 from kafeat.jobs.fit.sample import TrainingData
 

@@ -193,6 +193,7 @@ def tune(problem, args):
     rows = problem.train
     limit = {"time": float(args.seconds)} if args.trials is None else {"trials": args.trials}
     X, y = problem.raw[rows], problem.labels[rows]
+    limit["predictor"] = "ridge" if problem.numbers else "logistic"
     chosen = kafeat.tune(X, y, args.columns, jobs=args.jobs, boosting=False, **limit)
     print(f"  {chosen.trials} trials: {chosen.table[0]['map']}", flush=True)
     model = kafeat.fit(chosen.config, X, y, jobs=args.jobs, intervals=not problem.numbers)

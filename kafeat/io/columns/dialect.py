@@ -32,6 +32,7 @@ BLANKS = " \u00a0\u202f\u2009"
 MARKS = {" ": "blank", "'": "apostrophe"}
 """Names of separators of thousands in options."""
 MINUS = "\u2212"
+DASH = f"[-–—{MINUS}]"
 _EXPONENT = r"(?:[eE][+-]?[0-9]+)?"
 # No two neighbours may match the same digit: otherwise a long text that fails at its end is tried in every split.
 _READ = re.compile(
@@ -134,7 +135,8 @@ class Dialect:
     def forms(self) -> str:
         """The pattern of a text that is a number, with the digits in its groups. Arrow reads it as Python does."""
         gap, sign, number = f"[{BLANKS}]*", f"[+\\-{MINUS}]?", f"({self.number.pattern})"
-        sign, number = (r"\+?", f"{number}[{MINUS}\\-]?") if self.trailing else (sign, number)
+        sign, behind = (r"\+?", f"|[{MINUS}\\-]?") if self.trailing else (sign, "|")
+        number = f"{number}(?:{re.escape(self.decimal)}{DASH}{{1,2}}{behind})"  # 5,- is 5
         unit = f"(?:{'|'.join(map(re.escape, self.units))})"
         signed = rf"(?:{sign}{gap}{unit}|{unit}{gap}{sign})"
         beside = [rf"{signed}{gap}{number}", rf"{sign}{gap}{number}{gap}{unit}"] if self.units else []

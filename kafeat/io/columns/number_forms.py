@@ -15,6 +15,7 @@ from typing import NamedTuple
 from kafeat.io.columns.dialect import (
     BLANKS,
     CODE,
+    DASH,
     MINUS,
     NULLS,
     USUAL,
@@ -27,7 +28,7 @@ from kafeat.io.columns.fields import Table, keeping, null_options
 _GAP = f"[{BLANKS}]*"
 _CORE = rf"[0-9.,](?:[0-9.,'’{BLANKS}]*[0-9.,])?(?:[eE][+-]?[0-9]{{1,3}})?"
 _PARTED = re.compile(
-    rf"(\()?{_GAP}[+\-−]?{_GAP}([^0-9+\-−().,]*?(?:[^\W\d]\.)?){_GAP}([+\-−]?){_GAP}({_CORE})([\-−]?){_GAP}"
+    rf"(\()?{_GAP}[+\-−]?{_GAP}([^0-9+\-−().,]*?(?:[^\W\d]\.)?){_GAP}([+\-−]?){_GAP}({_CORE})({DASH}{{0,2}}){_GAP}"
     r"([^0-9()+\-−]*)(\))?"
 )
 _UNIT_SIGNS = "%‰°′″"
@@ -94,6 +95,8 @@ class _Word(NamedTuple):
     brackets: bool
     trailing: bool
     """A minus follows the number."""
+    dashes: bool
+    """Dashes stand in the place of decimals, as in 5,- or 5.--."""
 
     @property
     def of_amount(self) -> bool:
@@ -145,7 +148,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
         return NumberForm(None, note=note)
     form = _marks(taken, asked, bool(unit))
     units = tuple(dict.fromkeys(part for one in same for part in one))
-    bare = bool(own) or (not units and any(MINUS in word.text for word in taken))
+    bare = bool(own) or (not units and any(MINUS in word.text or word.dashes for word in taken))
     brackets, found = any(word.brackets for word in taken), form.dialect or asked.dialect
     trailing = next((word.text for word in taken if word.trailing), "")
     dialect = replace(found, units=units, bare=bare, brackets=brackets, trailing=bool(trailing))
@@ -214,6 +217,11 @@ def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
     if match is None or (match[1] is None) != (match[7] is None) or re.fullmatch(CODE, match[4]):
         return None
     before, inner, core, minus, after = match[2], match[3], match[4], match[5], match[6].strip()
+    dashes = minus if core[-1] in ".," else ""
+    if dashes:
+        minus = ""
+    elif minus not in ("", "-", MINUS):
+        return None
     # 2- is a mark of a school, 5-kg a size, and 5- very good an answer.
     two = match[1] is not None or re.search(rf"[+\-{MINUS}]", text[: match.start(4)])
     if minus and (two or len(core) < 3 or (after and not _is_unit(after, ""))):
@@ -232,7 +240,7 @@ def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
     return (
         None
         if name and not (known or first)
-        else _Word(text, core, units, known, match[1] is not None, bool(minus))
+        else _Word(text, core, units, known, match[1] is not None, bool(minus), bool(dashes))
     )
 
 

@@ -167,7 +167,7 @@ def with_points(text: pa.Array, dialect: Dialect) -> pa.Array:
             number = pc.replace_substring_regex(number, dialect.separators, "")
         number = pc.replace_substring(number, dialect.decimal, ".")
         below = pc.match_substring_regex(
-            text, r"^[^0-9]*[-−(]|[0-9.,][-−]" if dialect.trailing else r"^[^0-9]*[-−(]"
+            text, r"^[^0-9]*[-−(]|[0-9][-−]" if dialect.trailing else r"^[^0-9]*[-−(]"
         )
         number = pc.if_else(below, pc.binary_join_element_wise("-", number, ""), number)
         return pc.if_else(pc.match_substring_regex(text, dialect.forms), number, "no number")

@@ -17,9 +17,7 @@ from kafeat.errors import DataError
 from kafeat.io.readers.array import ArrayReader
 from kafeat.io.readers.base import damage
 from kafeat.io.storage.base import Location
-from kafeat.io.storage.files import refused
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.object_store import unreachable
 from kafeat.types import Array
 
 _BLOCK = 256
@@ -81,13 +79,10 @@ class NpyReader(ArrayReader):
 
     def _read(self, out: Array, at: int) -> int:
         """Read bytes from position `at` on, and return their number. Any number of threads may read."""
-        local = isinstance(self._place, LocalPath)
-        try:
-            if local:
+        with self._place.naming():
+            if isinstance(self._place, LocalPath):
                 return os.preadv(self._file.fileno(), [out.data], at)
             data = self._file.read_at(len(out), at)
-        except OSError as error:
-            raise refused(self.location, error) if local else unreachable(self.location, error) from error
         out[: len(data)] = np.frombuffer(data, np.uint8)
         return len(data)
 

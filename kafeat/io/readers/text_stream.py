@@ -18,7 +18,7 @@ from kafeat.io.columns.dialect import UTF8
 from kafeat.io.formats import format_of_bytes
 from kafeat.io.readers.base import Reader
 from kafeat.io.storage.base import Location, StandardStream
-from kafeat.io.storage.files import read_full, read_until_pause, refused
+from kafeat.io.storage.files import read_full, read_until_pause
 from kafeat.io.storage.local_path import LocalPath
 
 HEAD = 8 << 20
@@ -75,7 +75,7 @@ class HashingStream(io.RawIOBase):
                 else:
                     data = read_full(self._file, size)
             except OSError as error:
-                raise refused(self._location, error) from error
+                raise self._location.refusal(error) from error
             self.ended = len(data) < size and not self.paused
             self._hash.update(data)
             return data

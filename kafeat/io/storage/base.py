@@ -133,32 +133,35 @@ class Location(ABC):
 
     def read(self, most: int | None = None) -> bytes:
         """Return all bytes. With `most`, return at most one byte more than that."""
-        with self.open() as file:
-            try:
-                return file.readall() if most is None else read_full(file, most + 1)
-            except OSError as error:
-                raise refused(self, error) from error
+        with self.open() as file, self.naming():
+            return file.readall() if most is None else read_full(file, most + 1)
 
     def digest(self) -> str:
         """Return the SHA-256 of the bytes, in hex."""
         import hashlib  # it loads OpenSSL, a tenth of the time of --help
 
-        with self.open() as file:
-            try:
-                return hashlib.file_digest(file, "sha256").hexdigest()
-            except OSError as error:
-                raise refused(self, error) from error
+        with self.open() as file, self.naming():
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def ends(self, size: int, edge: int) -> bytes:
         """Return the first and the last `edge` bytes of a file of `size` bytes, or all bytes of a short one."""
-        with self.open_random() as file:
-            try:
-                head: bytes = file.read(edge)
-                file.seek(max(len(head), size - edge))
-                tail: bytes = file.read(edge)
-                return head + tail
-            except OSError as error:
-                raise refused(self, error) from error
+        with self.open_random() as file, self.naming():
+            head: bytes = file.read(edge)
+            file.seek(max(len(head), size - edge))
+            tail: bytes = file.read(edge)
+            return head + tail
+
+    def refusal(self, error: OSError) -> SystemRefusedError:
+        """Convert an error of the system or of the store, with the location."""
+        return refused(self, error)
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Convert the errors of the block."""
+        try:
+            yield
+        except OSError as error:
+            raise self.refusal(error) from error
 
     def _refusal(self, expected: str) -> SystemRefusedError:
         return SystemRefusedError(f"{self}: expected {expected}, got standard input or output")

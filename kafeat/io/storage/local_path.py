@@ -6,6 +6,7 @@ import io
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
@@ -93,19 +94,13 @@ class LocalPath(Location):
         while not os.path.lexists(missing):
             made.insert(0, missing)
             missing = os.path.dirname(missing)
-        try:
+        with self.naming():
             os.makedirs(self.path, exist_ok=True)
-        except OSError as error:
-            raise refused(self, error) from error
         return made
 
     def remove(self) -> None:
-        try:
+        with self.naming(), suppress(FileNotFoundError):
             os.unlink(self.path)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise refused(self, error) from error
 
     def free_bytes(self) -> int | None:
         if os.path.exists(self.path) and not os.path.isfile(self.path):
@@ -118,13 +113,12 @@ class LocalPath(Location):
 
     def open(self) -> io.FileIO:
         try:
-            if stat.S_ISDIR(os.stat(self.path).st_mode):
-                raise SystemRefusedError(f"{self}: expected a file, got a directory")
-            return open(self.path, "rb", buffering=0)
+            with self.naming():
+                if stat.S_ISDIR(os.stat(self.path).st_mode):
+                    raise SystemRefusedError(f"{self}: expected a file, got a directory")
+                return open(self.path, "rb", buffering=0)
         except ValueError as error:
             raise SystemRefusedError(f"{str(self)!r}: {error}") from error
-        except OSError as error:
-            raise refused(self, error) from error
 
     def open_random(self) -> io.FileIO:
         file = self.open()

@@ -6,13 +6,12 @@ also be written as they are. pyarrow is imported on use. Its errors become one l
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -140,23 +139,20 @@ class ObjectUri(Location):
                 yield _entry(info.path[len(base) + 1 :], info)
 
     def make_folder(self) -> list[str]:
-        fs, path = file_system(self)
-        try:
-            missing = fs.get_file_info(path.partition("/")[0]).type.name == "NotFound"
-        except OSError as error:
-            if not _is_denied(str(error)):
-                raise unreachable(self, error) from error
-            missing = False  # who may not ask may be allowed to write
+        with request(self) as (fs, path):
+            try:
+                missing = fs.get_file_info(path.partition("/")[0]).type.name == "NotFound"
+            except OSError as error:
+                if not _is_denied(str(error)):
+                    raise
+                missing = False  # who may not ask may be allowed to write
         if missing:
             raise SystemRefusedError(f"{self}: expected a bucket of that name, got none; make it")
         return []
 
     def remove(self) -> None:
-        with request(self) as (fs, path):
-            try:
-                fs.delete_file(path)
-            except FileNotFoundError:
-                return
+        with request(self) as (fs, path), suppress(FileNotFoundError):
+            fs.delete_file(path)
 
     def free_bytes(self) -> int | None:
         return shutil.disk_usage(self.spool).free
@@ -165,14 +161,19 @@ class ObjectUri(Location):
     def spool(self) -> str:
         return tempfile.gettempdir()
 
-    def open(self) -> io.RawIOBase:
-        return RemoteFile(self)
+    def open(self) -> Any:
+        with request(self) as (fs, path):
+            # Compression is recognised by the bytes, not by the name.
+            return fs.open_input_stream(path, compression=None, buffer_size=STREAM_BUFFER)
 
     def open_random(self) -> Any:
         with request(self) as (fs, path):
             file = fs.open_input_file(path)
             file.size()
         return file
+
+    def refusal(self, error: OSError) -> SystemRefusedError:
+        return unreachable(self, error)
 
     def _info(self) -> Any:
         with request(self) as (fs, path):
@@ -235,10 +236,8 @@ def file_system(uri: ObjectUri) -> tuple[Any, str]:
 def request(uri: ObjectUri) -> Iterator[tuple[Any, str]]:
     """Yield the file system and the path for a request, and convert its errors."""
     fs, path = file_system(uri)
-    try:
+    with uri.naming():
         yield fs, path
-    except OSError as error:
-        raise unreachable(uri, error) from error
 
 
 _LISTENED = ("AWS_", "GOOGLE_", "CLOUDSDK_")
@@ -279,30 +278,6 @@ def _attempts() -> int:
     if not re.fullmatch(r"[1-9]\d{0,2}", asked):
         raise UsageError(f"AWS_MAX_ATTEMPTS: expected a whole number from 1 to 999, got {asked!r}")
     return int(asked)
-
-
-class RemoteFile(io.RawIOBase):
-    """The bytes of an object, from the first to the last."""
-
-    def __init__(self, uri: ObjectUri) -> None:
-        self._uri = uri
-        with request(uri) as (fs, path):
-            # Compression is recognised by the bytes, not by the name.
-            self._stream = fs.open_input_stream(path, compression=None, buffer_size=STREAM_BUFFER)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            return int(self._stream.readinto(buffer))
-        except OSError as error:
-            raise unreachable(self._uri, error) from error
-
-    def close(self) -> None:
-        if not self.closed:
-            self._stream.close()
-        super().close()
 
 
 def is_of_transport(error: BaseException) -> bool:

@@ -25,7 +25,7 @@ from kafeat.contract.threads import repeating
 from kafeat.errors import KafeatError, SystemRefusedError
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.base import Location
-from kafeat.io.storage.files import is_at, lock, refused
+from kafeat.io.storage.files import is_at, lock
 from kafeat.io.storage.local_path import LocalPath
 
 NAME = ".kafeat.lock"
@@ -118,13 +118,12 @@ _LOOK_SECONDS = 0.02
 def holding_local(folder: LocalPath, run: str) -> Iterator[None]:
     """Keep the folder with its run until the end of the block. Refuse it if it belongs to another run."""
     location = folder.join(NAME).path
-    try:
-        file = os.open(location, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        check(folder, None, run)
-        raise
-    except OSError as error:
-        raise refused(location, error) from error
+    with folder.join(NAME).naming():
+        try:
+            file = os.open(location, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            check(folder, None, run)
+            raise
     try:
         lock(file, shared=True)
         check(folder, _owner_of(file) if is_at(file, location) else None, run)
@@ -136,11 +135,10 @@ def holding_local(folder: LocalPath, run: str) -> Iterator[None]:
 @contextmanager
 def owning_local(folder: LocalPath, owner: Owner) -> Iterator[None]:
     """Own the folder until the end of the block. Refuse it while another run owns it."""
-    location = folder.absolute().join(NAME).path
-    try:
+    place = folder.absolute().join(NAME)
+    location = place.path
+    with place.naming():
         file = _claimed(folder, location, owner)
-    except OSError as error:
-        raise refused(location, error) from error
     try:
         with signs_of_life(lambda: os.utime(file)):
             yield

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
@@ -20,11 +19,10 @@ from kafeat.io.columns.fields import indices_of
 from kafeat.io.data_set import Keys
 from kafeat.io.formats import delimiter_of
 from kafeat.io.readers.base import Wanted
-from kafeat.io.readers.csv_quotes import CheckedText, Utf8, first_not_utf8
+from kafeat.io.readers.csv_quotes import BOM, not_utf8, whole_rows
 from kafeat.io.readers.csv_sniff import found_delimiter, inferred, sniff, typed
 from kafeat.io.readers.table import Broken, KeyedReader, TakePassthrough
 from kafeat.io.readers.text_stream import (
-    HEAD,
     LOOK,
     HashingStream,
     TextInput,
@@ -154,7 +152,7 @@ class CsvReader(UntypedReader):
             recorded = "," if self._delimiter == delimiter_of(location, ",") else self._delimiter
             asked = replace(asked, delimiter=recorded)
             self._sniffed = sniff(self.location, text, self._delimiter, header, asked, seen or ())
-            self.misread = (Utf8().problem(text.head) or "") if asked.encoding == UTF8 else ""
+            self.misread = (not_utf8(text.head, whole=False) or "") if asked.encoding == UTF8 else ""
         self.fields, self.asked, self.odd_rows = self._sniffed.fields, asked, self._sniffed.odd_rows
         self.rows = 0 if self._sniffed.empty else None
         # The first column, if it is the only one without a name: pandas and R write row names like this.
@@ -169,100 +167,78 @@ class CsvReader(UntypedReader):
 
     def _batches(self, indices: list[int], wanted: Wanted, broken: Broken) -> Iterator[pa.RecordBatch | None]:
         """Yield batches of text. The header is read as a row and dropped: names may be repeated or quoted."""
-        done, begun = -self._sniffed.skip, True
+        done = -self._sniffed.skip
         with self._text.opened() as text:
-            # Arrow's handler for rows of another width fails silently on text that is not UTF-8.
-            checked = CheckedText(self.location, text, self._delimiter, utf8=wanted.set_aside)
-            while begun:
-                first, ragged = done, WrongWidthRows(broken, done) if wanted.set_aside else None
-                try:
-                    batches = self._reader(checked, indices, ragged)
-                    for batch in (
-                        batches if ragged is None else ragged.with_null_rows(batches, batches.schema)
-                    ):
-                        checked.check()
-                        yield batch.slice(max(0, -done))
-                        done += batch.num_rows
-                    checked.check()
-                except pa.ArrowInvalid as error:
-                    checked.check()
-                    raise self._damage(str(error), first, max(0, done)) from error
-                if checked.paused:
+            for rows, line, byte in whole_rows(self.location, text, self._delimiter, self._sniffed.block):
+                if byte and rows.startswith(BOM):  # Arrow drops one, which counts only where the text begins
+                    rows = BOM + rows
+                if rows:
+                    # Arrow's handler for rows of another width fails silently on text that is not UTF-8.
+                    problem = not_utf8(rows, line, byte) if wanted.set_aside else None
+                    if problem is not None:
+                        raise DataError(f"{self.location}: {problem}")
+                    try:
+                        table = self._parsed(rows, indices, wanted.set_aside, broken, done)
+                    except pa.ArrowInvalid as error:
+                        problem = not_utf8(rows, line, byte) if "UTF8" in str(error) else None
+                        problem = problem or self._damage(str(error), rows, done)
+                        raise DataError(f"{self.location}: {problem}") from error
+                    yield from table.slice(max(0, -done)).to_batches()
+                    done += table.num_rows
+                if text.paused:
                     yield None
-                begun = checked.resumed()
 
-    def _reader(
-        self, text: CheckedText, indices: list[int], ragged: WrongWidthRows | None
-    ) -> pa_csv.CSVStreamingReader:
-        names = [str(i) for i in range(len(self._sniffed.fields))]
-        return pa_csv.open_csv(
-            pa.PythonFile(text, mode="r"),
-            # One thread is as fast here, and only then Arrow counts the rows in its errors.
-            read_options=pa_csv.ReadOptions(
-                column_names=names, use_threads=False, block_size=self._sniffed.block
-            ),
-            parse_options=pa_csv.ParseOptions(
+    def _parsed(
+        self, rows: bytes, indices: list[int], set_aside: bool, broken: Broken, done: int
+    ) -> pa.Table:
+        """Return columns of rows, after those that are `done`. With `set_aside`, one of another width is all null."""
+        names, bad = [str(i) for i in range(len(self._sniffed.fields))], list[int]()
+
+        def take(row: pa_csv.InvalidRow) -> str:
+            problem = f"expected {row.expected_columns} fields, got {row.actual_columns}"
+            broken[done + row.number - 1] = problem, row.text
+            bad.append(row.number - 1)
+            return "skip"
+
+        table = pa_csv.read_csv(
+            pa.BufferReader(rows),
+            # Arrow counts the rows in its errors only with one thread.
+            pa_csv.ReadOptions(column_names=names, use_threads=False, block_size=len(rows) + 1),
+            pa_csv.ParseOptions(
                 delimiter=self._delimiter,
                 newlines_in_values=True,
                 ignore_empty_lines=not self._sniffed.blanks,
-                invalid_row_handler=None if ragged is None else ragged.take,
+                invalid_row_handler=take if set_aside else None,
             ),
-            convert_options=pa_csv.ConvertOptions(
+            pa_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
                 strings_can_be_null=False,
                 include_columns=[str(i) for i in indices],
             ),
         )
+        null = pa.Table.from_arrays([pa.nulls(1, f.type) for f in table.schema], schema=table.schema)
+        for row in bad:
+            table = pa.concat_tables([table.slice(0, row), null, table.slice(row)])
+        return table
 
-    def _damage(self, message: str, first: int, done: int) -> DataError:
-        """Return the error for text that begins with the row `first`, of which rows up to `done` were read."""
+    def _damage(self, message: str, rows: bytes, done: int) -> str:
+        """Return the problem that Arrow found in rows after those that are `done`."""
         ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
-        if ragged:
-            row = int(ragged[1]) - 1 + first
-            comma = ", such as 1,5," if self._delimiter == "," else ""
-            quotes = (
-                f"; put values that hold the delimiter{comma} in quotes, or write the table with another one"
-            )
-            if ragged[2] == "1":
-                other = "," if self._delimiter == ";" else "';'"
-                quotes = f"; --delimiter {other} reads each line as one value"
-            wide = self._sniffed.wide
-            advice = (
-                (f", a delimiter at the end: {wide}" if wide else quotes)
-                if int(ragged[3]) > int(ragged[2])
-                else ""
-            )
-            return DataError(
-                f"{self.location}: {spell_row(row)}: expected {ragged[2]} fields, got {ragged[3]}{advice}"
-                f"{self._stray_return()}"
-            )
-        if "UTF8" in message:
-            return DataError(f"{self.location}: {self._not_utf8(done)}")
-        if "straddling" in message:
-            return DataError(
-                f"{self.location}: after {done} rows: expected rows of less than {self._sniffed.block} bytes, "
-                "got a longer one; is a quote left open?"
-            )
-        return DataError(f"{self.location}: after {done} rows: expected CSV, got: {message}")
-
-    def _stray_return(self) -> str:
-        """Return a hint if rows of the first 8 MiB end by LF, but some by a lone CR, probably inside a value."""
-        if self._text.read_once:
-            return ""
-        with self._text.opened() as text:
-            head = re.sub(rb'"[^"]*"', b"", text.look(HEAD))
-        if b"\n" not in head or not _STRAY_RETURN.search(head):
-            return ""
-        return "; the file has a carriage return alone, which ends a row, too: put a value that holds one in quotes"
-
-    def _not_utf8(self, done: int) -> str:
-        """Describe the first bytes that are not UTF-8, or for a stream the number of rows before them."""
-        if not self._text.read_once:
-            with self._text.opened() as text:
-                invalid = first_not_utf8(text)
-            if invalid is not None:
-                return invalid
-        return f"after {done} rows: expected UTF-8 text, got other bytes"
+        if not ragged:
+            return f"after {max(0, done)} rows: expected CSV, got: {message}"
+        comma = ", such as 1,5," if self._delimiter == "," else ""
+        advice = f"; put values that hold the delimiter{comma} in quotes, or write the table with another one"
+        if ragged[2] == "1":
+            other = "," if self._delimiter == ";" else "';'"
+            advice = f"; --delimiter {other} reads each line as one value"
+        if self._sniffed.wide:
+            advice = f", a delimiter at the end: {self._sniffed.wide}"
+        if int(ragged[3]) <= int(ragged[2]):
+            advice = ""
+        if b"\n" in rows and _STRAY_RETURN.search(re.sub(rb'"[^"]*"', b"", rows)):
+            advice += "; a carriage return alone ends a row, too: put a value that holds one in quotes"
+        row = spell_row(int(ragged[1]) - 1 + done)
+        return f"{row}: expected {ragged[2]} fields, got {ragged[3]}{advice}"
 
 
 # Control characters of Latin-1, which in other encodings are letters and signs, as UTF-8.
@@ -271,39 +247,3 @@ _LATIN_1, _CONTROLS = "iso8859-1", re.compile(rb"\xc2[\x80-\x9f]")
 _SEP = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=([,;\t|])"?\r?\n')
 _LONGEST_SEP = 16
 _STRAY_RETURN = re.compile(rb"\r(?![\r\n])")
-
-
-class WrongWidthRows:
-    """Collects the rows with too few or too many fields, and replaces them by rows of nulls.
-
-    `first` is the number of the first row of the text.
-    """
-
-    def __init__(self, problems: Broken, first: int = 0) -> None:
-        self._problems, self._first = problems, first
-        self._waiting: deque[int] = deque()
-
-    def take(self, row: pa_csv.InvalidRow) -> str:
-        """Record a row, whose number counts all rows from 1. Called by Arrow's parser."""
-        problem = f"expected {row.expected_columns} fields, got {row.actual_columns}"
-        self._problems[row.number - 1 + self._first] = problem, row.text
-        self._waiting.append(row.number - 1)
-        return "skip"
-
-    def with_null_rows(
-        self, batches: Iterable[pa.RecordBatch], schema: pa.Schema
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the batches with a row of nulls in the position of each row that was taken."""
-        row = 0
-        null = pa.RecordBatch.from_arrays([pa.nulls(1, f.type) for f in schema], schema=schema)
-        for batch in batches:
-            while self._waiting and self._waiting[0] <= row + batch.num_rows:
-                above = self._waiting.popleft() - row
-                yield batch.slice(0, above)
-                yield null
-                batch, row = batch.slice(above), row + above + 1
-            yield batch
-            row += batch.num_rows
-        while self._waiting:
-            self._waiting.popleft()
-            yield null

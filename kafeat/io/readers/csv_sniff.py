@@ -25,7 +25,7 @@ from kafeat.types import Floats
 
 @dataclass(frozen=True)
 class CsvHead:
-    """The fields of a CSV file, their first values, and a block size that holds any likely row.
+    """The fields of a CSV file, their first values, and the size of the pieces in which it is parsed.
 
     `skip` is the number of rows before the data. `empty` means that there is no data. `blanks` means that a blank line
     is a row. `odd_rows` describes unusual rows, and `wide` is the remedy for rows with one more field than names.
@@ -53,7 +53,7 @@ def sniff(
 
     The rows before a pause are enough if they have values for the columns in `seen`, or for all without a header.
     """
-    rows, block = _first_rows(location, text, delimiter, seen if header else None)
+    rows = _first_rows(location, text, delimiter, seen if header else None)
     first = next((index for index, row in enumerate(rows) if row), None)
     if first is None:
         raise DataError(f"{location}: expected {'a header line' if header else 'rows'}, got an empty file")
@@ -86,6 +86,7 @@ def sniff(
     if totals is not None:
         shorter = text.through("sed '$d'")
         odd_rows = f"row {len(rows)} looks like a line of totals ({totals[:40]!r}): {shorter} leaves it out"
+    block = LOOK * max(1, len(names) // _NARROW)
     return CsvHead(fields, tuple(columns), block, skip, empty, blanks, odd_rows, wide)
 
 
@@ -163,7 +164,7 @@ def _even(location: str, head: bytes, mark: str, whole: bool) -> bool:
 
 def _first_rows(
     location: str, text: DecompressedStream, delimiter: str, seen: Collection[str] | None
-) -> tuple[list[list[str]], int]:
+) -> list[list[str]]:
     """Return the rows that end within the first bytes. More bytes are read until two rows are not blank."""
     for head, paused in growing(location, text, "CSV"):
         # At a pause, an unfinished row would continue with this character, and a lone CR may be half of a line end.
@@ -171,8 +172,7 @@ def _first_rows(
         rows = _parsed(location, known, delimiter, text.whole)
         count = sum(map(bool, rows))
         if _show(rows, seen) if paused else count >= 2 or text.whole:
-            longest = len(head) // max(1, count) if count < 16 else 0
-            return rows, max(LOOK, 4 * longest)
+            return rows
     raise DataError(
         f"{location}: expected rows of less than {LONGEST} bytes, got a longer one; is a quote left open?"
     )
@@ -320,6 +320,8 @@ def _beside_commas(fields: list[Field], columns: Sequence[list[str]], asked: Ask
 
 
 _MOST_TITLES = 30
+_NARROW = 256
+"""With more columns than this, pieces are larger, because each of them takes time for each column."""
 _WORDS = re.compile(r"[^0-9]*[^\W0-9]")
 
 

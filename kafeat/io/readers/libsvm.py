@@ -247,7 +247,8 @@ class LibsvmReader(TextReader):
     def _pieces(self) -> Iterator[bytes]:
         """Yield whole lines without comments."""
         with (self._copy or self._text).opened() as text:
-            yield from map(tidied, whole_lines(self.location, text, BLOCK))
+            for lines in whole_lines(self.location, text, BLOCK):
+                yield tidied(lines if lines.endswith(b"\n") or not lines else lines + b"\n")
 
 
 @dataclass(eq=False)

@@ -21,8 +21,6 @@ from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.files import read_full, read_until_pause
 from kafeat.io.storage.local_path import LocalPath
 
-HEAD = 8 << 20
-"""The number of first bytes from which properties of a whole text are estimated."""
 LOOK = 1 << 20
 """The number of first bytes from which the columns of a text are found."""
 LONGEST = 1 << 28
@@ -165,11 +163,6 @@ class DecompressedStream(io.RawIOBase):
             self.whole = not data
             self.head += data
         return self.head
-
-    @property
-    def prompt(self) -> bool:
-        """True if reads return at a pause."""
-        return self.raw.prompt
 
     @property
     def paused(self) -> bool:
@@ -319,11 +312,16 @@ def _packing(magic: bytes) -> str | None:
 _MARKED = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
-def whole_lines(location: str, text: DecompressedStream, size: int) -> Iterator[bytes]:
-    """Yield the text in pieces of about `size` bytes that end with a line, and the bytes so far at every pause."""
+def whole_lines(location: str, text: DecompressedStream, size: int, returns: bool = False) -> Iterator[bytes]:
+    """Yield the text in pieces of about `size` bytes that end with a line, and the bytes so far at every pause.
+
+    The last line may lack its end. With `returns`, lines may end with a carriage return only.
+    """
     begun: list[bytes] = []
     while data := text.read(size):
         end = data.rfind(b"\n") + 1
+        if returns and not end:  # a line feed may follow the last byte
+            end = data.rfind(b"\r", 0, -1) + 1
         if not end and text.paused:
             yield b""
         elif end:
@@ -333,7 +331,7 @@ def whole_lines(location: str, text: DecompressedStream, size: int) -> Iterator[
         if sum(map(len, begun)) > LONGEST:
             raise DataError(f"{location}: expected lines of less than {LONGEST} bytes, got a longer one")
     if any(begun):
-        yield b"".join([*begun, b"\n"])
+        yield b"".join(begun)
 
 
 def growing(location: str, text: DecompressedStream, expected: str) -> Iterator[tuple[bytes, bool]]:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 
 from kafeat.errors import DataError
-from kafeat.io.readers.csv_quotes import CheckedText
+from kafeat.io.readers.csv_quotes import whole_rows
 from tests.zygote import ROOT
 
 
@@ -67,23 +67,6 @@ def test_rows_do_not_depend_on_where_a_piece_ends(fuzz, tmp_path, text):
         assert fuzz.read(given, tmp_path / "in.csv") == [row for row in wanted if row]
 
 
-class Text(io.BytesIO):
-    prompt = paused = False
-
-
-@pytest.mark.parametrize("size", range(8, 16))
-def test_no_line_end_and_no_character_is_cut_in_two(size):
-    data = 'a,é\r\n"€\r\n😀",2\r\n\r'.encode()
-    text, pieces = CheckedText("in.csv", Text(data), ","), []
-    while piece := text.read(size):
-        assert len(piece) <= size
-        piece.decode()
-        pieces.append(piece)
-    text.check()
-    assert b"".join(pieces) == data
-    assert not any(piece.endswith(b"\r") for piece in pieces[:-1])
-
-
 @st.composite
 def tables(draw):
     cells = st.text('a,"\n é', max_size=4)
@@ -95,8 +78,6 @@ def tables(draw):
 
 class SlowText:
     """A text that pauses after each of these pieces."""
-
-    prompt = True
 
     def __init__(self, pieces: list[bytes]) -> None:
         self._pieces, self.paused = pieces, False
@@ -111,24 +92,21 @@ class SlowText:
 
 @example('",","\na"\n', [6], 8)
 @given(tables(), st.lists(st.integers(0, 60)), st.sampled_from((8, 24, 1 << 20)))
-def test_a_text_that_pauses_ends_behind_rows_of_which_all_have_come(text, places, size):
+def test_pieces_are_whole_rows_and_at_a_pause_all_that_have_come(text, places, size):
     data = text.encode()
     cuts = [0, *sorted(place for place in places if place < len(data)), len(data)]
-    pieces = [data[start:stop] for start, stop in pairwise(cuts) if start < stop]
-    slow = SlowText(pieces.copy())
-    checked, given, begun = CheckedText("in.csv", slow, ","), [], True
-    while begun:
-        parts = list(iter(lambda: checked.read(size), b""))
-        checked.check()
-        given.append(b"".join(parts).decode())
-        if checked.paused and size > len(data) and "\r" not in text:
-            come = data[: len(data) - sum(map(len, slow._pieces))].decode(errors="ignore")
-            rows = list(csv.reader(io.StringIO("".join(given), newline="")))
+    slow = SlowText([data[start:stop] for start, stop in pairwise(cuts) if start < stop])
+    rows, given = list[list[str]](), b""
+    for piece, line, byte in whole_rows("in.csv", slow, ",", size):
+        assert (byte, line) == (len(given), 1 + given.count(b"\n"))
+        given += piece
+        rows += csv.reader(io.StringIO(piece.decode(), newline=""))
+        come = data[: len(data) - sum(map(len, slow._pieces))]
+        if slow.paused and b"\n" not in come[len(given) :] and "\r" not in text:
             # a letter shows if the last of the rows has ended
-            assert rows == list(csv.reader(io.StringIO(come + "x", newline="")))[:-1]
-        begun = checked.resumed()
-    assert "".join(given) == text
-    rows = [row for part in given for row in csv.reader(io.StringIO(part, newline=""))]
+            known = come.decode(errors="ignore") + "x"
+            assert rows == list(csv.reader(io.StringIO(known, newline="")))[:-1]
+    assert given == data
     assert rows == list(csv.reader(io.StringIO(text, newline="")))
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
+from kafeat.chain import Chain
 from kafeat.config import Config
-from kafeat.contract import Folds
+from kafeat.contract import Folded, Folds
 from kafeat.errors import DataError, quoted
 from kafeat.jobs.fit import (
+    Inputs,
     LabelledRows,
     PredictorJob,
     Recipe,
@@ -28,14 +32,26 @@ from kafeat.jobs.fit import (
 )
 from kafeat.maths import PredictionTask, class_numbers, mixed
 from kafeat.model import FeatureMap
-from kafeat.study.learners import Tested
+from kafeat.study.learners import Tested, Truth
+from kafeat.study.learners import split as split_rows
 from kafeat.study.models import ModelScoring
 from kafeat.study.scores import resampled_scores
-from kafeat.study.tune.boosted import boosted, library
 from kafeat.study.tune.problem import Problem
-from kafeat.study.tune.space import metric_is_idle
-from kafeat.study.tune.trials import IDLE, MOST_MAP_ROWS, Outcome, Size, TestScore, outcome_of
+from kafeat.study.tune.trials import MOST_MAP_ROWS, Size, TestScore
 from kafeat.types import Array, Floats, Mask
+
+
+class Predictions(NamedTuple):
+    """Predictions for held-out rows, the chain that they come from, its seconds for a row, and the task.
+
+    Some of the rows may have other classes than the training rows, so the task may be another one than that of these.
+    """
+
+    tested: Tested
+    chain: Chain
+    row_seconds: float
+    task: PredictionTask
+
 
 _TEST_RESAMPLES = 100
 _TIMED_ROWS = 2048
@@ -83,35 +99,20 @@ class AllRows:
 
     problem: Problem
 
-    def outcome(self, recipes: list[Recipe], size: Size) -> Outcome:
-        """Return the score of ridge on the features of a map, from one pass over the rows to learn and to score."""
-        started, problem = time.perf_counter(), self.problem
-        with self._rows_for([*recipes, self._ridge], size) as (sampled, job, rule):
-            fm, rows = predicted(sampled, job, rule)
-        if metric_is_idle(fm.chain) and size.share == 1.0:
-            raise DataError(IDLE)
-        task, tested = self._tested(fm, rows)
-        return outcome_of(
-            task,
-            problem.scoring,
-            tested,
-            None if task.classes is None else tested.predicted,
-            np.random.default_rng([problem.seed, 10]),
-            seconds=time.perf_counter() - started,
-            columns=fm.n_components,
-            row_seconds=_row_seconds(fm, sampled),
-            model_bytes=fm.chain.n_bytes,
-        )
-
-    def boosted(self, recipes: list[Recipe], size: Size) -> Tested:
-        """Return the predictions of gradient boosting on the outputs of steps, for the rows to score."""
-        share = min(size.share, library().MOST_ROWS / size.learned)
-        with self._rows_for(recipes, size._replace(share=share)) as (sampled, job, rule):
-            fm, _ = map_of_rows(sampled, job, rule.learned)
-            known, held = (results_of(job.data.of_rows(one), fm, job.jobs) for one in rule)
-        return Tested(
-            boosted(self.problem.task, known.results, known.labels, held.results), held.labels, held.keys
-        )
+    def tested(self, recipes: list[Recipe], size: Size, boosts: bool) -> Predictions:
+        """Return the predictions of ridge, or of boosting, for the rows to score, from a pass over all rows."""
+        most = library().MOST_ROWS / size.learned if boosts else 1.0  # in memory
+        last, size = [] if boosts else [self._ridge], size._replace(share=min(size.share, most))
+        with self._rows_for([*recipes, *last], size) as (sampled, job, rule):
+            if boosts:
+                fm, _ = map_of_rows(sampled, job, rule.learned)
+                known, held = (results_of(job.data.of_rows(one), fm, job.jobs) for one in rule)
+                task, model = self.problem.task, boosted(self.problem.task, known.results, known.labels)
+                tested = Tested(model(held.results), held.labels, held.keys)
+            else:
+                fm, rows = predicted(sampled, job, rule)
+                task, tested = self._of_model(fm, rows)
+            return Predictions(tested, fm.chain, _row_seconds(fm, sampled), task)
 
     @contextmanager
     def _rows_for(
@@ -156,7 +157,7 @@ class AllRows:
         with problem.data.open() as source:
             tests = TrainingData(source, problem.label, split, tested=True)
             rows = results_of(tests, fm, problem.jobs, "predictions")
-        task, (predicted, labels, groups, _) = self._tested(fm, rows)
+        task, (predicted, labels, groups, _) = self._of_model(fm, rows)
         if not len(labels):
             raise DataError(
                 f"{problem.data.name}: split {quoted(split)}: expected at least one row of test, got none"
@@ -167,13 +168,34 @@ class AllRows:
         resampled = resampled_scores(problem.scoring, task, predicted, labels, _TEST_RESAMPLES, groups=groups)
         return TestScore(score, float(np.nanstd(resampled)), len(labels))
 
-    def _tested(self, fm: FeatureMap, rows: LabelledRows) -> tuple[PredictionTask, Tested]:
+    def _of_model(self, fm: FeatureMap, rows: LabelledRows) -> tuple[PredictionTask, Tested]:
         """Return the task of some rows, the predictions of a model for them, and their labels."""
         model, task = fm.needed_predictor().labels, self.problem.task
-        # Some of the rows may have other classes than the training rows, or none.
         if model.classes is not None and rows.labels.ndim == 1:
             task = replace(task, classes=class_numbers(rows.labels)[0])
         rule = ModelScoring.of(task, model)
         split_by = SplitBy.of(self.problem.start)
         keys = None if split_by is None or split_by.ordered else rows.keys
         return rule.task, Tested(rule.predicted(rows.results), rule.named(rows.labels), keys)
+
+
+def library() -> ModuleType:
+    """Return the module that boosts; DataError without scikit-learn."""
+    try:
+        import kafeat.study.boosting
+    except ImportError as error:
+        raise DataError(f"{error}; pip install 'kafeat[evaluate]'") from None
+    return kafeat.study.boosting
+
+
+def boosted(task: PredictionTask, Z: Floats, labels: Array) -> Callable[[Floats], Floats]:
+    """Return boosting of columns Z (n, d) with labels (n,). It predicts numbers or shares of rows (m, d).
+
+    DataError if it would take long.
+    """
+    nothing = np.zeros(len(Z), dtype=bool)
+    rows, truth = split_rows(len(Z), 0, nothing), Truth(task, labels, Folded.of(None, len(Z)))
+    model: Callable[[Floats], Floats] | str = library().boost(Inputs.of(Z), rows, truth)
+    if isinstance(model, str):
+        raise DataError(model)
+    return model

@@ -72,10 +72,9 @@ def choose(search: Search, choice: Choice, predicts: bool, with_curve: bool) -> 
     if with_curve or budget.columns is None:
         choice.points = _points(search, choice.chosen.candidate)
     if budget.columns is None:
-        best = max(choice.points, key=lambda point: point.outcome.score)
-        choice.chosen = (_widest if predicts else _knee)(choice.points, search)
+        choice.chosen = _recommended(choice.points, search, predicts)
         tried = "tried" if budget.bytes_per_row is None else "tried within the bounds"
-        choice.reasons = _reasons(choice, best, search.scoring.best, tried)
+        choice.reasons = _reasons(choice, search.scoring.best, tried)
     choice.learning = _learning(search, choice.chosen)
 
 
@@ -145,23 +144,26 @@ def _points(search: Search, candidate: Candidate) -> list[Trial]:
     return [points[n] for n in sorted(points)]
 
 
-def _widest(points: Sequence[Trial], search: Search) -> Trial:
-    """Return the widest point within noise of the best one, and not below the floor: wider maps usually err less."""
-    best, floor = max(points, key=lambda point: point.outcome.score), search.floor
-    for point in reversed(points):
-        score = point.outcome.score
-        if score >= floor and best.outcome.score - score <= best.outcome.noise(point.outcome):
-            return point
-    return best
+def _recommended(points: Sequence[Trial], search: Search, predicts: bool) -> Trial:
+    """Return the widest point within noise of the best if the map `predicts`: wider maps usually err less.
+
+    Otherwise, return the point with the fewest columns such that no wider one is worth its columns. Neither is below
+    the floor.
+    """
+    best, floor = _best(points), search.floor
+    good = [point for point in points if point.outcome.score >= floor]
+    if predicts:
+        gains = ((best.outcome.score - one.outcome.score, one) for one in reversed(good))
+        return next((one for gain, one in gains if gain <= best.outcome.noise(one.outcome)), best)
+
+    def ends(one: Trial) -> bool:
+        wider = points[points.index(one) + 1 :]
+        return not any(_worth(one.outcome, other.outcome, search.scoring.best) for other in wider)
+
+    return next(filter(ends, good), best)
 
 
-def _knee(points: Sequence[Trial], search: Search) -> Trial:
-    """Return the point with the fewest columns such that no wider one is worth its columns, and not below the floor."""
-    highest, floor = search.scoring.best, search.floor
-    for i, point in enumerate(points):
-        worth = any(_worth(point.outcome, wider.outcome, highest) for wider in points[i + 1 :])
-        if point.outcome.score >= floor and not worth:
-            return point
+def _best(points: Sequence[Trial]) -> Trial:
     return max(points, key=lambda point: point.outcome.score)
 
 
@@ -172,11 +174,12 @@ def _worth(one: Outcome, wider: Outcome, highest: float) -> bool:
     return gain > one.noise(wider) and gain > share * loss
 
 
-def _reasons(choice: Choice, best: Trial, highest: float, tried: str) -> list[str]:
+def _reasons(choice: Choice, highest: float, tried: str) -> list[str]:
     """Return sentences with the reason for the number of columns, and its cost against the best of them."""
     chosen, points = choice.chosen, choice.points
     if len(points) < 2:
         return []
+    best = _best(points)
     columns = chosen.outcome.columns
     if chosen is best:
         said = f"{columns:,} columns score best of those that were {tried}"

@@ -14,9 +14,8 @@ from math import inf
 from typing import NamedTuple
 
 from kafeat.contract import RowKeys
-from kafeat.study.tune.ranking import Trials
 from kafeat.study.tune.space import BASE, DEFAULT, NO_TREES, RAW, Candidate, SearchSpace
-from kafeat.study.tune.trials import IDLE, Outcome, Size, Trial, in_one_pass, in_parts
+from kafeat.study.tune.trials import IDLE, Outcome, Size, Trial, Trials, in_one_pass, in_parts
 
 
 class Rung(NamedTuple):
@@ -211,9 +210,12 @@ class Search(Trials):
         made = self._made(candidate, size)
         if made is not None:
             return made
-        slowest = max((one.outcome.seconds for one in self.later), default=self.best_score.outcome.seconds)
-        left = self.seconds - self.elapsed - self.last_fit * slowest
-        return None if slowest > left else self._make(candidate, size, left, later=True)
+        best = self.best_score
+        same = [one.outcome.seconds for one in (best, *self.later) if one.candidate == candidate]
+        left = self.seconds - self.elapsed - self.last_fit * best.outcome.seconds
+        return (
+            None if max(same, default=0.0) > left else self._make(candidate, size, max(0.0, left), later=True)
+        )
 
     @property
     def complete(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -14,18 +14,28 @@ from kafeat.chain import Chain, FitCache, one_blas_thread
 from kafeat.contract import cuts_by, share_work, turns
 from kafeat.errors import DataError
 from kafeat.jobs.fit import SampleSplit, learn_ridge, timed
-from kafeat.maths import constant_predictions, fit_calibration, held_out_probabilities, of_all_classes
+from kafeat.maths import (
+    PROPER,
+    SCORES,
+    PredictionTask,
+    constant_predictions,
+    fit_calibration,
+    held_out_probabilities,
+    of_all_classes,
+)
 from kafeat.study.importance import HeldOut, Losses, rows_to_shuffle, score_losses
 from kafeat.study.learners import Tested
-from kafeat.study.tune.all_rows import AllRows
-from kafeat.study.tune.boosted import boosted
+from kafeat.study.scores import resampled_scores
+from kafeat.study.tune.all_rows import AllRows, Predictions, boosted
 from kafeat.study.tune.problem import Problem
-from kafeat.study.tune.space import RAW, Candidate, SearchSpace, metric_is_idle
-from kafeat.study.tune.trials import IDLE, Outcome, Size, outcome_of
+from kafeat.study.tune.space import BOOSTING, Candidate, SearchSpace, metric_is_idle
+from kafeat.study.tune.trials import IDLE, RESAMPLES, Outcome, Size
 from kafeat.types import Array, Floats
 
 # Limits of what is kept for later trials: numbers in transformed samples, chains of a split, and sizes of splits.
 _MOST_KEPT, _MOST_CHAINS, _MOST_SIZES = 1 << 23, 16, 3
+# Scores of classes that are shown with the deciding one.
+_BESIDE = (SCORES["accuracy"], SCORES["balanced_accuracy"], SCORES["auc"], PROPER["classification"])
 
 
 class Scorer:
@@ -44,46 +54,50 @@ class Scorer:
         """Return the score of the predictions of all splits."""
         started = time.perf_counter()
         try:
-            if size.one_pass:
-                self.forget()  # other things now need their memory
-                rows = int(size.share * len(self._problem.table.labels))
-                return self._all_rows.outcome(self._space.steps(candidate, size.width, rows), size)
-            splits = self._splits(size)
-            with one_blas_thread(linalg=True):
-                made = share_work(
-                    lambda: lambda k: self._on(splits[k], k, candidate, size),
-                    range(len(splits)),
-                    min(self._problem.jobs, len(splits)),
-                )
-            tested, columns, row_seconds, model_bytes, idle = zip(*made, strict=True)
-            if (
-                2 * sum(idle) >= len(idle) and size.share == 1.0
-            ):  # fewer rows may tell less than the metric needs
+            made = (self._on_all_rows if size.one_pass else self._on_splits)(candidate, size)
+            tested, chains, row_seconds, tasks = zip(*made, strict=True)
+            # Fewer rows may tell less than the metric needs.
+            if size.share == 1.0 and 2 * sum(map(metric_is_idle, chains)) >= len(chains):
                 raise DataError(IDLE)
-            outcome = self._outcome(
-                tested,
-                size,
-                columns=max(columns),
-                row_seconds=min(row_seconds),
-                model_bytes=max(model_bytes),
-            )
-            return replace(outcome, seconds=time.perf_counter() - started)
+            outcome = self._outcome(Tested.joined(tested), tasks[0], size, candidate == BOOSTING)
         except DataError as error:
             return Outcome(float("-inf"), (), time.perf_counter() - started, failure=str(error))
+        return replace(
+            outcome,
+            seconds=time.perf_counter() - started,
+            columns=max(chain.n_components for chain in chains),
+            row_seconds=min(row_seconds),
+            model_bytes=max(chain.n_bytes for chain in chains),
+        )
 
-    def _on(
+    def _on_all_rows(self, candidate: Candidate, size: Size) -> list[Predictions]:
+        self.forget()  # other things now need their memory
+        rows = int(size.share * len(self._problem.table.labels))
+        recipes = self._space.steps(candidate, size.width, rows)
+        return [self._all_rows.tested(recipes, size, candidate == BOOSTING)]
+
+    def _on_splits(self, candidate: Candidate, size: Size) -> list[Predictions]:
+        splits, task = self._splits(size), self._problem.task
+
+        def predictions(number: int) -> Predictions:
+            split = splits[number]
+            chain, Z = self._fitted(split, number, candidate, size)
+            learn = partial(boosted, task, labels=split.train.labels) if candidate == BOOSTING else None
+            model = (learn or partial(self._model, split))(Z)
+            Z_test, seconds = timed(partial(split.test.features, chain))
+            return Predictions(self._tested(split, model(Z_test), size), chain, seconds / len(Z_test), task)
+
+        with one_blas_thread(linalg=True):
+            jobs = min(self._problem.jobs, len(splits))
+            return list(share_work(lambda: predictions, range(len(splits)), jobs))
+
+    def _fitted(
         self, split: SampleSplit, number: int, candidate: Candidate, size: Size
-    ) -> tuple[Tested, int, float, int, bool]:
-        """Return predictions on one split; width, seconds per row and bytes of the map; true for an idle metric."""
-        chain = self._fitted(split, number, candidate, size)
-        model = self._model(split, split.train.features(chain))
-        Z, seconds = timed(partial(split.test.features, chain))
-        tested, idle = self._tested(split, model(Z), size), metric_is_idle(chain)
-        return tested, chain.n_components, seconds / len(split.test), chain.n_bytes, idle
-
-    def _fitted(self, split: SampleSplit, number: int, candidate: Candidate, size: Size) -> Chain:
+    ) -> tuple[Chain, Floats]:
+        """Return the chain, and its features (n, D) of the rows to learn from."""
         recipes = self._space.steps(candidate, size.width, len(split.train))
-        return split.fit(recipes, np.random.default_rng([self._problem.seed, 6, number]))
+        chain = split.fit(recipes, np.random.default_rng([self._problem.seed, 6, number]))
+        return chain, split.train.features(chain)
 
     def _model(self, split: SampleSplit, Z: Floats) -> Callable[[Floats], Floats]:
         """Return ridge on features (n, D) of the rows to learn from."""
@@ -102,44 +116,47 @@ class Scorer:
     def _weights(self, labels: Array) -> Floats | None:
         return self._problem.task.class_weights(labels) if self._problem.balanced else None
 
-    def _outcome(self, tested: Sequence[Tested], size: Size, **costs: Any) -> Outcome:
-        """Return the outcome of the predictions of all splits. Their probabilities are calibrated together."""
-        every, task = Tested.joined(tested), self._problem.task
-        likely = None
-        if task.classes is not None and np.isfinite(every.predicted).all():
-            weights = self._weights(every.labels)
-            likely = held_out_probabilities(every.predicted, task.targets(every.labels), weights)
-        return self._of(every, likely, 7, **costs)
-
-    def _of(self, tested: Tested, likely: Floats | None, stream: int, **costs: Any) -> Outcome:
-        rng = np.random.default_rng([self._problem.seed, stream])
-        return outcome_of(self._problem.task, self._problem.scoring, tested, likely, rng, **costs)
-
-    def boosted(self, size: Size) -> Outcome:
-        """Return the score of gradient boosting on the raw columns, on the same rows."""
-        if size.one_pass:
-            steps = self._space.steps(RAW, self._space.width, size.learned)
-            tested = self._all_rows.boosted(steps, size)
-        else:
-            tested = Tested.joined([
-                self._tested(split, self._boosted_on(split, number, size), size)
-                for number, split in enumerate(self._splits(size))
-            ])  # fmt: skip
-        likely = None if self._problem.task.classes is None else tested.predicted
-        return self._of(tested, likely, 10 if size.one_pass else 7)
-
-    def _boosted_on(self, split: SampleSplit, number: int, size: Size) -> Floats:
-        chain = self._fitted(split, number, RAW, size)
-        known, held = split.train.features(chain), split.test.features(chain)
-        return boosted(self._problem.task, known, split.train.labels, held)
+    def _outcome(self, tested: Tested, task: PredictionTask, size: Size, likely: bool = False) -> Outcome:
+        """Return the outcome of predictions. Scores of classes are calibrated; `likely` ones are probabilities."""
+        predicted, labels, groups, _ = tested
+        probabilities = None if task.classes is None else predicted
+        if task.classes is not None and not (likely or size.one_pass):
+            finite = np.isfinite(predicted).all()
+            targets, weights = task.targets(labels), self._weights(labels)
+            probabilities = held_out_probabilities(predicted, targets, weights) if finite else None
+        scoring, rng = (
+            self._problem.scoring,
+            np.random.default_rng([self._problem.seed, 10 if size.one_pass else 7]),
+        )
+        first = probabilities if scoring.needs_probabilities and probabilities is not None else predicted
+        score = scoring.of(task, first, labels)
+        if not np.isfinite(score):
+            raise DataError(
+                f"label: expected labels that differ among the {len(labels):,} rows held out, got equal ones"
+            )
+        resampled = resampled_scores(scoring, task, first, labels, RESAMPLES, rng, groups)
+        beside = (
+            {}
+            if probabilities is None
+            else {
+                one.name: one.figure(task, probabilities if one.needs_probabilities else predicted, labels)
+                for one in _BESIDE
+            }
+        )
+        return Outcome(
+            score=score,
+            resampled=tuple(np.where(np.isfinite(resampled), resampled, score).tolist()),
+            figures={name: value for name, value in beside.items() if np.isfinite(value)},
+        )
 
     def parts(self, candidate: Candidate, size: Size) -> list[dict[str, Any]]:
         """Return the score with all parts of a union, then without each part, or nothing without a union."""
         tested: dict[tuple[int, str, int], list[Tested]] = {}
+        task = self._problem.task
         for number, split in enumerate(self._splits(size)):
             with one_blas_thread(linalg=True):
-                chain = self._fitted(split, number, candidate, size)
-                Z, Z_test = split.train.features(chain), split.test.features(chain)
+                chain, Z = self._fitted(split, number, candidate, size)
+                Z_test = split.test.features(chain)
                 left_out = [("", np.empty(0, np.intp)), *chain.parts] if len(chain.parts) > 1 else []
                 for place, (name, columns) in enumerate(left_out):
                     predicted = self._model(split, np.delete(Z, columns, axis=1))(
@@ -148,7 +165,11 @@ class Scorer:
                     without = self._tested(split, predicted, size)
                     tested.setdefault((place, name, len(columns)), []).append(without)
         return [
-            {"part": name, "columns": n, "score_without": self._outcome(found, size).score}
+            {
+                "part": name,
+                "columns": n,
+                "score_without": self._outcome(Tested.joined(found), task, size).score,
+            }
             for (_, name, n), found in tested.items()
         ]
 
@@ -161,8 +182,8 @@ class Scorer:
             for number, split in enumerate(self._splits(size) if most else ()):
                 rows = np.sort(rng.permutation(len(split.test))[: most - sum(map(len, known))])
                 if len(rows):
-                    chain = self._fitted(split, number, candidate, size)
-                    model = self._model(split, split.train.features(chain))
+                    chain, Z = self._fitted(split, number, candidate, size)
+                    model = self._model(split, Z)
                     held_out.append((split.test.sample.X[rows], partial(_predictions, chain, model)))
                     known.append(split.test.labels[rows])
             return self._losses(places, held_out, np.concatenate(known)) if known else None

@@ -61,6 +61,7 @@ GROWTHS: dict[str, list[Recipe]] = {
 # Small trees suit small and smooth tables. With several sums, few large steps take a third of the time.
 _FOR_ONE_SUM, _FOR_SEVERAL = ("6 folds", "twice 6 folds", "of 16 leaves"), ("4 folds", "6 folds")
 NO_TREES = "none"
+_NAMES = {"base": "the config to start from", "boosting": "gradient boosting"}
 # The size of tree columns, as a multiple of that of kernel columns. The first is tried first.
 _FACTORS = (3.0, 1.0, 10.0)
 _TREE_COLUMNS = 16
@@ -114,8 +115,8 @@ class Candidate:
         return sum([self.metric != "none", self.map == "supervised", self.trees != NO_TREES])
 
     def __str__(self) -> str:
-        if self.map == "base":
-            return "the config to start from"
+        if self.map in _NAMES:
+            return _NAMES[self.map]
         if self.trees != NO_TREES:
             size = (
                 "" if self.factor == _FACTORS[0] or self.map in FIXED else f", {self.factor:g} times as large"
@@ -139,6 +140,8 @@ DEFAULT = Candidate("standardize", "none", "rbf")
 """The map with which a person would begin."""
 RAW = Candidate("standardize", "none", "raw", None)
 """The columns themselves, which a map has to beat."""
+BOOSTING = Candidate("standardize", "none", "boosting", None)
+"""Gradient boosting of the raw columns with its defaults, which is compared with the choice."""
 FIXED = ("base", "raw", "trees")
 """Maps with a given width, and without neighbours."""
 
@@ -173,6 +176,7 @@ class SearchSpace:
         """Return the steps of a candidate with this many outputs, to be fitted on this many rows."""
         if candidate.map == "base":
             return [dict(step) for step in self.base]
+        candidate = RAW if candidate == BOOSTING else candidate
         if candidate.trees != NO_TREES:
             return self._with_trees(candidate, width, rows)
         texts = self.table.groups.texts

@@ -1,21 +1,18 @@
-"""A trial: a candidate at a size, and its outcome."""
+"""Trials: candidates at their sizes with their outcomes, and which of them are the best within the bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import ceil
-from typing import Annotated, Any, NamedTuple
+from math import ceil, inf
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from pydantic import Field, FiniteFloat
 
-from kafeat.errors import DataError
-from kafeat.maths import PROPER, SCORES, PredictionTask, Score
-from kafeat.study.learners import Tested
-from kafeat.study.scores import resampled_scores
-from kafeat.study.tune.space import Candidate
-from kafeat.types import Array, Floats
+from kafeat.errors import DataError, UsageError
+from kafeat.maths import PROPER, Score
+from kafeat.study.tune.space import DEFAULT, FIXED, NO_TREES, RAW, Candidate
 
 RESAMPLES = 40
 MOST_MAP_ROWS = 40_000
@@ -138,49 +135,149 @@ class Trial:
         return self.outcome.columns or self.size.width
 
 
-# Scores of classes that are shown with the deciding one.
-_BESIDE = (SCORES["accuracy"], SCORES["balanced_accuracy"], SCORES["auc"], PROPER["classification"])
-
-
-def outcome_of(
-    task: PredictionTask,
-    scoring: Score,
-    tested: Tested,
-    probabilities: Floats | None,
-    rng: np.random.Generator,
-    **costs: Any,
-) -> Outcome:
-    """Return the outcome of predictions, with the other scores of classes if there are probabilities."""
-    predicted, labels, groups, _ = tested
-    first = probabilities if scoring.needs_probabilities and probabilities is not None else predicted
-    score = scoring.of(task, first, labels)
-    if not np.isfinite(score):
-        raise DataError(
-            f"label: expected labels that differ among the {len(labels):,} rows held out, got equal ones"
-        )
-    resampled = resampled_scores(scoring, task, first, labels, RESAMPLES, rng, groups)
-    return Outcome(
-        score=score,
-        resampled=tuple(np.where(np.isfinite(resampled), resampled, score).tolist()),
-        figures={} if probabilities is None else _figures_beside(task, predicted, probabilities, labels),
-        **costs,
-    )
-
-
-def _figures_beside(
-    task: PredictionTask, predicted: Floats, probabilities: Floats, labels: Array
-) -> dict[str, float]:
-    """Return the scores of classes by their names, if they are defined."""
-    figures = {
-        score.name: score.figure(task, probabilities if score.needs_probabilities else predicted, labels)
-        for score in _BESIDE
-    }
-    return {name: value for name, value in figures.items() if np.isfinite(value)}
-
-
 class TestScore(NamedTuple):
     """A score and its standard error from resampled rows, or None if the labels of the rows define none."""
 
     value: float | None
     error: float | None
     rows: int
+
+
+# Columns to search with if their number is open. The best map is also tried with fewer and with twice as many.
+_SEARCHED = 512
+_LEAST = 16
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The number of columns, or None to choose it, and a bound on the bytes per row in `dtype`, or None."""
+
+    columns: int | None = None
+    bytes_per_row: int | None = None
+    dtype: str = "float32"
+
+    def check(self) -> None:
+        """Refuse numbers that no map can have."""
+        least = self.columns or 2
+        if self.most_columns is not None and self.most_columns < least:
+            raise UsageError(
+                f"max_bytes_per_row: expected at least {np.dtype(self.dtype).itemsize * least:,} for {least:,} "
+                f"columns of {self.dtype}, got {self.bytes_per_row}"
+            )
+
+    @property
+    def most_columns(self) -> int | None:
+        """The number of columns whose bytes are within the bound, or None without one."""
+        return None if self.bytes_per_row is None else self.bytes_per_row // np.dtype(self.dtype).itemsize
+
+    @property
+    def searched(self) -> int:
+        """The number of columns to search with."""
+        return self.columns or min(_SEARCHED, self.most_columns or _SEARCHED)
+
+    def widths(self, rows: int) -> list[int]:
+        """Return the numbers of columns to try the best map with, ascending, for this many training rows.
+
+        A kernel map has no more columns than rows.
+        """
+        searched, wider = self.searched, 2 * self.searched
+        fewer = [searched >> k for k in range(4, 0, -1) if searched >> k >= _LEAST]
+        wider = wider if self.most_columns is None else min(wider, self.most_columns)
+        more = [wider] if self.columns is None and wider > searched else []
+        return [width for width in (*fewer, searched, *more) if width <= rows or width == searched]
+
+    def allows(self, trial: Trial) -> bool:
+        """Return true if a map is within the bounds. Only raw columns may exceed `columns`."""
+        bounds = [self.most_columns, self.columns if trial.candidate.map == "raw" else None]
+        return all(bound is None or trial.outcome.columns <= bound for bound in bounds)
+
+
+# Scores that differ by less than this share of the standard error are equal.
+_EQUAL = 0.01
+
+
+@dataclass(kw_only=True)
+class Trials:
+    """Trials in their order. `later` holds those of the chosen map with other widths and fewer rows."""
+
+    scoring: Score = PROPER["regression"]
+    budget: Budget = field(default_factory=Budget)
+    trials: list[Trial] = field(default_factory=list)
+    later: list[Trial] = field(default_factory=list)
+
+    def _made(self, candidate: Candidate, size: Size) -> Trial | None:
+        same = (one for one in (*self.trials, *self.later) if (one.candidate, one.size) == (candidate, size))
+        return next(same, None)
+
+    def _best_map(self, apart_from: Sequence[Candidate] = ()) -> Candidate | None:
+        """Return the best map that has neighbours."""
+        maps = (one for one in self._different() if one.map not in FIXED or one.trees != NO_TREES)
+        return next((one for one in maps if one not in apart_from), None)
+
+    def _different(self) -> list[Candidate]:
+        """Return the candidates of the last size so far, best first. Of those with equal scores, return the first."""
+        found: dict[object, Candidate] = {}
+        for trial in self._ranked(self.trials[-1].size):  # a metric, for example, may change nothing
+            outcome = trial.outcome
+            found.setdefault((outcome.resampled, *outcome.figures.values()), trial.candidate)
+        return list(found.values())
+
+    def _ranked(self, size: Size) -> list[Trial]:
+        """Return the trials of a size that have a score and are within the budget, best first.
+
+        Of those that are level with the highest score, and no worse than raw columns and the default map, the simplest
+        map is the best. Level is what is within a hundredth of the standard error. The share of right rows is noisy,
+        so there level is what is within noise, and the map with the lowest log loss is the best.
+        """
+        of_size = (one for one in self.trials if one.size == size and one.outcome.failure is None)
+        scored = filter(self.budget.allows, of_size)
+        ranked = sorted(scored, key=lambda one: (-one.outcome.score, one.candidate.complexity))
+        if not ranked:
+            return ranked
+        top, floor, proper = ranked[0], _floor(ranked), PROPER["classification"].name
+        noisy = self.scoring.is_noisy and proper in top.outcome.figures
+
+        def is_level(one: Trial) -> bool:
+            within = top.outcome.noise(one.outcome) if noisy else _EQUAL * top.error
+            return one.outcome.score >= max(floor, top.outcome.score - within)
+
+        def cost(one: Trial) -> tuple[float, int]:
+            first = one.outcome.figures[proper] if noisy else one.candidate.complexity
+            return first, 0 if noisy else one.outcome.columns
+
+        best = min(filter(is_level, ranked), key=cost)
+        return [best, *(one for one in ranked if one is not best)]
+
+    def leaderboard(self) -> list[Trial]:
+        """Return the trials of the last rung, best first, then those of the rung before that were not continued.
+
+        The best is chosen. It is no worse than raw columns and the default map. Choosing a simpler one that is worse
+        within noise cost up to a fifth of the log loss on test rows.
+        """
+        found: dict[Candidate, Trial] = {}
+        for size in reversed(dict.fromkeys(trial.size for trial in self.trials)):
+            for trial in self._ranked(size):
+                found.setdefault(trial.candidate, trial)
+        if not found:
+            failures = (trial.outcome.failure for trial in self.trials if trial.outcome.failure)
+            raise DataError(next(failures, "tune: expected at least one trial, got none"))
+        return list(found.values())
+
+    @property
+    def best_score(self) -> Trial:
+        """The best trial of the last rung that has any with a score."""
+        return self.leaderboard()[0]
+
+    @property
+    def floor(self) -> float:
+        """The best score of the raw columns and the default map, below which nothing is recommended."""
+        return _floor(self._ranked(self.best_score.size))
+
+    def stated(self, trial: Trial) -> str:
+        """Return the score of a trial as it is usually stated, and its standard error."""
+        return f"{self.scoring.stated(trial.outcome.score):z.4f} ± {trial.error:.4f}"
+
+
+def _floor(ranked: Sequence[Trial]) -> float:
+    """Return the best score of raw columns and the default map among trials."""
+    return max((one.outcome.score for one in ranked if one.candidate in (RAW, DEFAULT)), default=-inf)

@@ -16,7 +16,7 @@ import numpy as np
 from kafeat._version import __version__
 from kafeat.config import Config, commented
 from kafeat.contract import endable
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import UsageError
 from kafeat.io.options import InputOptions, words_of
 from kafeat.io.storage.location import location_of
 from kafeat.jobs.fit import (
@@ -35,7 +35,6 @@ from kafeat.runtime.environment import count_jobs
 from kafeat.study.records import Table
 from kafeat.study.report.document import report_folder
 from kafeat.study.tune.all_rows import AllRows
-from kafeat.study.tune.budget import Budget
 from kafeat.study.tune.choice import Choice, choose, compared, first_choice, with_twice_the_rows
 from kafeat.study.tune.input import check_base, load_start, read_table
 from kafeat.study.tune.journal import TrialJournal
@@ -43,11 +42,11 @@ from kafeat.study.tune.notes import comments, notes
 from kafeat.study.tune.options import TuneOptions
 from kafeat.study.tune.problem import Problem
 from kafeat.study.tune.result import Tuning, curve_of, learning_curve_of, table_of
-from kafeat.study.tune.rungs import Search, most_in_memory, rungs_of
+from kafeat.study.tune.rungs import ENDED, Search, most_in_memory, rungs_of
 from kafeat.study.tune.scorer import Scorer
 from kafeat.study.tune.screen import Screen
-from kafeat.study.tune.space import Candidate, SearchSpace, seconds_of, with_predictor
-from kafeat.study.tune.trials import Outcome, Size, TestScore, Trial
+from kafeat.study.tune.space import BOOSTING, Candidate, SearchSpace, seconds_of, with_predictor
+from kafeat.study.tune.trials import Budget, Outcome, Size, TestScore, Trial
 
 
 @dataclass(frozen=True)
@@ -151,15 +150,13 @@ class Tuner:
 
     def _boost(self, search: Search, choice: Choice) -> None:
         """Score gradient boosting on the rows of the chosen map, in the remaining time."""
-        left = search.seconds - search.elapsed
-        try:
-            choice.boosted = endable(
-                partial(self.scorer.boosted, choice.chosen.size), None if left == inf else max(0.0, left)
-            )
-        except TimeoutError:
+        tried = search.once_more(BOOSTING, choice.chosen.size)
+        if tried is None or tried.outcome.failure == ENDED:
             choice.without_boosting = "there was no time"
-        except DataError as error:
-            choice.without_boosting = str(error)
+        elif tried.outcome.failure is not None:
+            choice.without_boosting = tried.outcome.failure
+        else:
+            choice.boosted = tried.outcome
 
     @staticmethod
     def _in_memory(search: Search, choice: Choice) -> Size:

@@ -5,12 +5,11 @@ import pytest
 
 import kafeat
 from kafeat.errors import UsageError
-from kafeat.study.tune.budget import Budget
 from kafeat.study.tune.choice import choose as choose_by
 from kafeat.study.tune.choice import first_choice
 from kafeat.study.tune.rungs import RUNGS, Search
 from kafeat.study.tune.space import RAW, Candidate
-from kafeat.study.tune.trials import Outcome, Size
+from kafeat.study.tune.trials import Budget, Outcome, Size
 
 PLAIN = Candidate("standardize", "none", "laplacian")
 

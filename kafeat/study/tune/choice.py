@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import log2
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from kafeat.maths import Score
 from kafeat.study.importance import Losses
+from kafeat.study.records import Table
 from kafeat.study.tune.rungs import Search
 from kafeat.study.tune.space import FIXED, Candidate
 from kafeat.study.tune.trials import Outcome, TestScore, Trial
@@ -20,32 +21,42 @@ from kafeat.types import Floats
 _WORTH = 0.03
 
 
-@dataclass
+@dataclass(kw_only=True, eq=False)
 class Choice:
-    """The trials of the searched width, the chosen map first, then the chosen trial, and its map with other widths."""
+    """What a search has chosen.
+
+    Attributes:
+        leaders: The trials of the searched width, the chosen map first and the others by their scores.
+        chosen: The chosen trial.
+        points: The chosen map with several numbers of columns.
+        reasons: Why it has so many.
+        learning: The chosen map with fewer rows to learn from, and with all.
+        boosted: Gradient boosting on the same rows, or None. Then `without_boosting` is the reason, if it was tried.
+        test_score: The score on the test rows, which the choice has not seen; None if there are none.
+        losses: What the score loses when a column is shuffled, the largest first, and the standard error; None if it
+            was not requested.
+        parts: The score with all parts of a union, then each part with the score without it; empty if it was not
+            requested.
+        interrupted: True if the search was interrupted.
+    """
 
     leaders: list[Trial]
     chosen: Trial
     points: list[Trial] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     learning: list[Trial] = field(default_factory=list)
-    """The trials of the chosen map with fewer training rows, and with all."""
-    test: TestScore | None = None
-    """The score on the test rows, if there are any."""
     boosted: Outcome | None = None
-    """Gradient boosting on the same rows, or None. Then `without_boosting` is the reason, if it was requested."""
     without_boosting: str = ""
+    test_score: TestScore | None = None
     losses: Losses | None = None
-    """The decrease of the score when a column is shuffled, for the page."""
-    parts: Sequence[dict[str, Any]] = ()
-    """The parts of a union with the score without each, for the page."""
+    parts: Table = field(default_factory=Table)
     interrupted: bool = False
 
-
-def first_choice(search: Search) -> Choice:
-    """Return the best map of the searched width."""
-    leaders = search.leaderboard()
-    return Choice(leaders, leaders[0])
+    @classmethod
+    def of(cls, search: Search) -> Choice:
+        """Return the best map of the searched width."""
+        leaders = search.leaderboard()
+        return Choice(leaders=leaders, chosen=leaders[0])
 
 
 class Compared(NamedTuple):

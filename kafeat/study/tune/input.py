@@ -240,14 +240,6 @@ def _varies(sample: Sample) -> bool:
     return bool(((first != sample.X) & ~(np.isnan(sample.X) & np.isnan(first))).any())
 
 
-def check_base(base: Config) -> None:
-    """Refuse a config to start from that has its own searches."""
-    if any(step.searches for step in base.map_steps):
-        raise UsageError(
-            "--from: expected a config with values, got one with searches: put values in their place"
-        )
-
-
 def _standardize() -> tuple[Any, ...]:
     return (build_step({"kind": "standardize"}),)
 
@@ -261,5 +253,9 @@ class SearchStart(Config):
 def load_start(base: Any) -> tuple[Config, list[Recipe]]:
     """Return the config to start from, and the recipes of its own steps, which are one of the candidates."""
     start = load_config({} if base is None else base, SearchStart)
+    if any(step.searches for step in start.map_steps):
+        raise UsageError(
+            "--from: expected a config with values, got one with searches: put values in their place"
+        )
     own = "steps" in start.model_fields_set
     return start, [step.recipe() for step in start.map_steps] if own else []

@@ -19,7 +19,7 @@ from kafeat.io.storage.files import is_at, lock, write_full
 from kafeat.study.tune.space import Candidate
 from kafeat.study.tune.trials import RESAMPLES, Outcome, Size
 
-_Run = Callable[[Candidate, Size, float | None], Outcome]
+_Run = Callable[[Candidate, Size, float], Outcome]
 # A file that begins differently is not a journal, and stays untouched.
 _MARK = b'{"kafeat": "tune", "key": '
 
@@ -81,7 +81,7 @@ class TrialJournal:
     def remembering(self, run: _Run) -> _Run:
         """Return a function that gets outcomes from the file, and adds new ones to it."""
 
-        def remembered(candidate: Candidate, size: Size, seconds: float | None) -> Outcome:
+        def remembered(candidate: Candidate, size: Size, seconds: float) -> Outcome:
             name = json.dumps([asdict(candidate), size])
             if name not in self._known:
                 outcome = self._known[name] = run(candidate, size, seconds)

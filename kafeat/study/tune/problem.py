@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from kafeat.config import Config
@@ -14,6 +14,8 @@ from kafeat.maths import PROPER, SCORES, PredictionTask, Score, TaskKind, score_
 from kafeat.model import FeatureMap
 from kafeat.study.tune.input import TunedTable
 from kafeat.study.tune.options import TuneOptions
+from kafeat.study.tune.space import SearchSpace
+from kafeat.study.tune.trials import Budget
 
 LEAST_ROWS = 20
 """Fewer rows than this are refused, because nothing can be chosen on them."""
@@ -32,6 +34,14 @@ class Problem:
     start: Config
     table: TunedTable
     jobs: int = 1
+    budget: Budget = field(default_factory=Budget)
+    own: Sequence[Recipe] = ()
+    """The steps of the config to start from, which are a candidate."""
+
+    @cached_property
+    def space(self) -> SearchSpace:
+        """The candidates."""
+        return SearchSpace(self.table, self.own, self.budget.searched)
 
     @property
     def seed(self) -> int:

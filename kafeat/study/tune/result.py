@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 from kafeat.config import Config
 from kafeat.errors import UsageError
@@ -18,12 +21,12 @@ from kafeat.jobs.fit import LabelNames
 from kafeat.maths import SCORES, Score
 from kafeat.model import FeatureMap
 from kafeat.pictures import LEFT, STYLES, TableColumn, html_table, new_axes
-from kafeat.study.importance import Losses, named
+from kafeat.study.importance import named
 from kafeat.study.records import Table
 from kafeat.study.report.comparisons import score_of_choice
-from kafeat.study.tune.choice import Compared
+from kafeat.study.tune.choice import Choice, Compared, compared, with_twice_the_rows
 from kafeat.study.tune.space import RAW
-from kafeat.study.tune.trials import TestScore, Trial
+from kafeat.study.tune.trials import Trial
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,57 +50,97 @@ def no_data() -> FeatureMap:
     )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Tuning:
+@dataclass(kw_only=True, eq=False)
+class Tuning(Choice):
     """The result of `kafeat.tune`. A pickle of it leaves out the data, which only `fit` needs.
 
     Attributes:
         config: The config that was chosen.
         yaml: The same as YAML, with comments on the choice.
-        columns: Its number of output columns, as it was scored.
-        score: Its score on rows that its map was not fitted on, a mean over the splits; an error is negative.
-        error: The standard error of the score.
         constant_score: The score of a constant prediction: the mean, or the shares of the classes.
         scoring: The score that decided.
-        figures: Other scores of classes on the same rows, by their names.
-        test_score: The score on the test rows, which the choice has not seen; None if there are none.
-        table: The trials of the searched width, the chosen map first and the others by their scores.
-        curve: The chosen map with several numbers of columns; empty if only one was tried.
-        learning_curve: The chosen map with fewer rows to learn from, and with all; empty for few rows.
-        twice_rows: The least and the highest score that twice the rows may bring; None without a learning curve.
-        losses: What the score loses when a column is shuffled, the largest first, and the standard error; None if it
-            was not requested.
-        parts: The score with all parts of a union, then each part with the score without it; empty if it was not
-            requested.
         trials: The number of trials of the search.
         notes: Sentences about the table and the choice.
-        interrupted: True if the search was interrupted.
         fit_seconds: Estimated seconds of a fit of the config on all rows.
     """
 
     config: Config
     yaml: str
-    columns: int
-    score: float
-    error: float
     constant_score: float
-    boosting: Compared | None
     scoring: Score
-    figures: dict[str, float]
-    test_score: TestScore | None
-    table: Table
-    curve: Table
-    learning_curve: Table
-    twice_rows: tuple[float, float] | None
-    losses: Losses | None
-    parts: Table
     trials: int
     notes: tuple[str, ...]
-    interrupted: bool
     fit_seconds: float
     _words: tuple[str, list[str], list[str], InputOptions] | None
     _labels: LabelNames
     _fit: Callable[[], FeatureMap] = field(repr=False)
+
+    @property
+    def columns(self) -> int:
+        """The number of output columns, as they were scored."""
+        return self.chosen.outcome.columns
+
+    @property
+    def score(self) -> float:
+        """The score on rows that the map was not fitted on, a mean over the splits; an error is negative."""
+        return self.chosen.outcome.score
+
+    @property
+    def error(self) -> float:
+        """The standard error of the score."""
+        return self.chosen.error
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Other scores of classes on the same rows, by their names."""
+        return self.chosen.outcome.figures
+
+    @property
+    def boosting(self) -> Compared | None:
+        """Gradient boosting on the same rows, compared with the choice."""
+        return None if self.boosted is None else compared(self.chosen, self.boosted)
+
+    @cached_property
+    def table(self) -> Table:
+        """The trials of the searched width, the chosen map first and the others by their scores."""
+        return Table(
+            {
+                "map": str(trial.candidate),
+                **_scored(trial),
+                **trial.outcome.figures,
+                "columns": trial.outcome.columns,
+                "rows": trial.size.rows,
+                "microseconds_per_row": round(1e6 * trial.outcome.row_seconds, 2),
+                "model_bytes": trial.outcome.model_bytes,
+                "seconds": round(trial.outcome.seconds, 3),
+                "trial": trial.number,
+            }
+            for trial in self.leaders
+        )
+
+    @cached_property
+    def curve(self) -> Table:
+        """The chosen map with several numbers of columns; empty if only one was tried."""
+        item = np.dtype(self.config.dtype).itemsize
+        return Table(
+            {
+                "columns": point.outcome.columns,
+                **_scored(point),
+                "bytes_per_row": item * point.outcome.columns,
+                "chosen": point is self.chosen,
+            }
+            for point in self.points
+        )
+
+    @cached_property
+    def learning_curve(self) -> Table:
+        """The chosen map with fewer rows to learn from, and with all; empty for few rows."""
+        return Table({"rows": round(one.size.share * one.size.rows), **_scored(one)} for one in self.learning)
+
+    @property
+    def twice_rows(self) -> tuple[float, float] | None:
+        """The least and the highest score that twice the rows may bring; None without a learning curve."""
+        return with_twice_the_rows(self.learning, self.scoring.best)
 
     def fit(self) -> FeatureMap:
         """Fit the config on the data of the search."""
@@ -265,46 +308,5 @@ def _beside(data: str, name: str) -> str:
     return f"OTHER_{name}" if PurePath(data).name.casefold() == name.casefold() else name
 
 
-def table_of(leaders: Sequence[Trial]) -> Table:
-    """Return the table of trials."""
-    return Table(
-        {
-            "map": str(trial.candidate),
-            "score": trial.outcome.score,
-            "standard_error": trial.error,
-            **trial.outcome.figures,
-            "columns": trial.outcome.columns,
-            "rows": trial.size.rows,
-            "microseconds_per_row": round(1e6 * trial.outcome.row_seconds, 2),
-            "model_bytes": trial.outcome.model_bytes,
-            "seconds": round(trial.outcome.seconds, 3),
-            "trial": trial.number,
-        }
-        for trial in leaders
-    )
-
-
-def curve_of(points: Sequence[Trial], chosen: Trial, item: int) -> Table:
-    """Return a table of the chosen map's scores with several numbers of columns. A number has `item` bytes."""
-    return Table(
-        {
-            "columns": point.outcome.columns,
-            "score": point.outcome.score,
-            "standard_error": point.error,
-            "bytes_per_row": item * point.outcome.columns,
-            "chosen": point is chosen,
-        }
-        for point in points
-    )
-
-
-def learning_curve_of(learning: Sequence[Trial]) -> Table:
-    """Return a table of the chosen map's scores with several numbers of rows, some of which are held out."""
-    return Table(
-        {
-            "rows": round(trial.size.share * trial.size.rows),
-            "score": trial.outcome.score,
-            "standard_error": trial.error,
-        }
-        for trial in learning
-    )
+def _scored(trial: Trial) -> dict[str, float]:
+    return {"score": trial.outcome.score, "standard_error": trial.error}

@@ -73,7 +73,7 @@ def rungs_of(rows: int, every: int, width: int, splits: int, keys: RowKeys | Non
     return found
 
 
-Run = Callable[[Candidate, Size, float | None], Outcome]
+Run = Callable[[Candidate, Size, float], Outcome]
 """Returns the outcome of a candidate, or raises TimeoutError after so many seconds."""
 
 
@@ -93,7 +93,7 @@ class Search(Trials):
     most_trials: int | None = None
     seconds: float = inf
     last_fit: float = 0.0
-    tell: Callable[[Trial], None] = lambda _trial: None
+    tell: Callable[[Search, Trial], None] | None = None
     started: float = field(default_factory=time.monotonic)
     idle: set[object] = field(default_factory=set)
     """The metrics that found nothing, so that maps with them are those without."""
@@ -213,9 +213,7 @@ class Search(Trials):
         best = self.best_score
         same = [one.outcome.seconds for one in (best, *self.later) if one.candidate == candidate]
         left = self.seconds - self.elapsed - self.last_fit * best.outcome.seconds
-        return (
-            None if max(same, default=0.0) > left else self._make(candidate, size, max(0.0, left), later=True)
-        )
+        return None if max(same, default=0.0) > left else self._make(candidate, size, left, later=True)
 
     @property
     def complete(self) -> bool:
@@ -231,10 +229,11 @@ class Search(Trials):
         """Return a trial of the candidate, which is ended after so many seconds."""
         trials = self.later if later else self.trials
         try:
-            outcome = self.run(candidate, size, None if seconds == inf else seconds)
+            outcome = self.run(candidate, size, max(0.0, seconds))
         except TimeoutError:
             self.cut_by_time = True
             outcome = Outcome(-inf, (), seconds, failure=ENDED)
         trials.append(Trial(len(trials) + 1, candidate, size, outcome, later, self.rung))
-        self.tell(trials[-1])
+        if self.tell is not None:
+            self.tell(self, trials[-1])
         return trials[-1]

@@ -28,7 +28,7 @@ from kafeat.study.learners import Tested
 from kafeat.study.scores import resampled_scores
 from kafeat.study.tune.all_rows import AllRows, Predictions, boosted
 from kafeat.study.tune.problem import Problem
-from kafeat.study.tune.space import BOOSTING, Candidate, SearchSpace, metric_is_idle
+from kafeat.study.tune.space import BOOSTING, Candidate, metric_is_idle
 from kafeat.study.tune.trials import IDLE, RESAMPLES, Outcome, Size
 from kafeat.types import Array, Floats
 
@@ -41,8 +41,8 @@ _BESIDE = (SCORES["accuracy"], SCORES["balanced_accuracy"], SCORES["auc"], PROPE
 class Scorer:
     """Scores candidates on splits of the sample, or on all rows. What is learned does not depend on the jobs."""
 
-    def __init__(self, problem: Problem, space: SearchSpace) -> None:
-        self._problem, self._space, self._all_rows = problem, space, AllRows(problem)
+    def __init__(self, problem: Problem) -> None:
+        self._problem, self._space, self._all_rows = problem, problem.space, AllRows(problem)
         # Each holds copies of its rows and fits of chains on them.
         self._cached = lru_cache(_MOST_SIZES)(self._split_rows)
 

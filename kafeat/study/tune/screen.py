@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from threading import Lock
 
 import numpy as np
 
 from kafeat.chain import Chain, FitCache, one_blas_thread
-from kafeat.contract import Folds, RowKeys, TextRows, cuts_by, share_work
+from kafeat.contract import Folds, RowKeys, TextRows, cuts_by, endable, share_work
 from kafeat.errors import DataError
 from kafeat.jobs.fit import Recipe, Subset, fit_chain, nested, subset_of
 from kafeat.maths import errors_of_others, errors_without_parts
 from kafeat.registry import build_step
 from kafeat.study.tune.problem import Problem
-from kafeat.study.tune.space import Candidate, SearchSpace, metric_is_idle
+from kafeat.study.tune.space import Candidate, metric_is_idle
 from kafeat.study.tune.trials import IDLE
 from kafeat.types import Floats, Mask
 
@@ -39,24 +40,29 @@ class Screen:
     """
 
     problem: Problem
-    space: SearchSpace
     errors: dict[Candidate, float] = field(default_factory=dict)
     _refit_scale: float = 1.0
     """The ratio of a kernel's error without a metric to its error by refits, which learn from fewer rows."""
     _cache: FitCache = field(default_factory=FitCache)
     _lock: Lock = field(default_factory=Lock)
 
+    def found(self, like: Candidate, seconds: float = inf) -> list[Candidate]:
+        """Return the best kernels that are tried within so many seconds, and that read words and categories so."""
+        with suppress(TimeoutError):
+            endable(partial(self.run, like), seconds)
+        return self.leaders
+
     def run(self, like: Candidate) -> None:
         """Try kernels that read words and categories like a candidate: scalers, then γ, then metrics."""
         with one_blas_thread(linalg=True):
-            self._try(self.space.kernels(like))
+            self._try(self.problem.space.kernels(like))
             for _ in range(2):
-                self._try(near for one in self._best(_PAIRS) for near in self.space.gammas(one))
+                self._try(near for one in self._best(_PAIRS) for near in self.problem.space.gammas(one))
             for best in self._best(1):
                 self._refit_scale = self.errors[best] / self._error(best, refit=True)
-                self._try(self.space.with_metrics(best))
+                self._try(self.problem.space.with_metrics(best))
             for best in self._best(1):
-                self._try(self.space.gammas(best))
+                self._try(self.problem.space.gammas(best))
 
     @property
     def leaders(self) -> list[Candidate]:
@@ -118,7 +124,7 @@ class Screen:
 
     def _recipes(self, kernel: Candidate) -> list[Recipe]:
         """Return the steps of a kernel, which needs no landmarks."""
-        recipes = self.space.steps(kernel, self.space.width, len(self._subset))
+        recipes = self.problem.space.steps(kernel, self.problem.space.width, len(self._subset))
         for step in nested(recipes):
             if step["kind"] == "nystroem":
                 step |= {"n_components": 2, "landmarks": "uniform"}

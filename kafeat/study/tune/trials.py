@@ -156,7 +156,7 @@ class Budget:
     bytes_per_row: int | None = None
     dtype: str = "float32"
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
         """Refuse numbers that no map can have."""
         least = self.columns or 2
         if self.most_columns is not None and self.most_columns < least:

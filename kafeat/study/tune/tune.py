@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import sha256
 from math import inf
 from time import monotonic
-
-import numpy as np
 
 from kafeat._version import __version__
 from kafeat.config import Config, commented
@@ -35,71 +32,50 @@ from kafeat.runtime.environment import count_jobs
 from kafeat.study.records import Table
 from kafeat.study.report.document import report_folder
 from kafeat.study.tune.all_rows import AllRows
-from kafeat.study.tune.choice import Choice, choose, compared, first_choice, with_twice_the_rows
-from kafeat.study.tune.input import check_base, load_start, read_table
+from kafeat.study.tune.choice import Choice, choose
+from kafeat.study.tune.input import load_start, read_table
 from kafeat.study.tune.journal import TrialJournal
 from kafeat.study.tune.notes import comments, notes
 from kafeat.study.tune.options import TuneOptions
 from kafeat.study.tune.problem import Problem
-from kafeat.study.tune.result import Tuning, curve_of, learning_curve_of, table_of
+from kafeat.study.tune.result import Tuning
 from kafeat.study.tune.rungs import ENDED, Search, most_in_memory, rungs_of
 from kafeat.study.tune.scorer import Scorer
 from kafeat.study.tune.screen import Screen
-from kafeat.study.tune.space import BOOSTING, Candidate, SearchSpace, seconds_of, with_predictor
+from kafeat.study.tune.space import BOOSTING, Candidate, seconds_of, with_predictor
 from kafeat.study.tune.trials import Budget, Outcome, Size, TestScore, Trial
 
 
 @dataclass(frozen=True)
 class Tuner:
-    """The search for a problem, over the maps of `space`."""
+    """The search for a problem, and its result."""
 
     problem: Problem
-    space: SearchSpace
-    budget: Budget
-
-    def journal(self) -> AbstractContextManager[TrialJournal | None]:
-        """Open the file of trials. Its key changes with the data and with everything that trials depend on."""
-        problem, table = self.problem, self.problem.table
-        asked, listener = problem.asked, problem.asked.listener or SILENT
-        if asked.journal is None:
-            return nullcontext()
-        of_goal = (
-            problem.task.classes is None,
-            asked.split,
-            asked.task,
-            asked.scoring,
-            asked.seeds,
-            asked.rows,
-        )
-        # Text as codes, because a file of some kilobytes may repeat a long label in every row.
-        text = table.labels.dtype.kind == "O"
-        labels = [one.tolist() for one in (class_numbers(table.labels) if text else [table.labels])]
-        dialect = problem.data.reading.dialect_options
-        key = (
-            __version__,
-            table.sampled.digest,
-            problem.start.digest(),
-            self.budget,
-            of_goal,
-            labels,
-            dialect,
-        )
-        return TrialJournal(
-            asked.journal, sha256(repr(key).encode()).hexdigest(), asked.resume, listener.warn
-        )
 
     @cached_property
     def scorer(self) -> Scorer:
         """The scores of candidates."""
-        return Scorer(self.problem, self.space)
+        return Scorer(self.problem)
 
-    def search(self, record: TrialJournal | None) -> Search:
+    def journal(self) -> AbstractContextManager[TrialJournal | None]:
+        """Open the file of trials. Its key changes with the data and with everything that trials depend on."""
+        problem, labels = self.problem, self.problem.table.labels
+        asked, listener = problem.asked, problem.asked.listener or SILENT
+        if asked.journal is None:
+            return nullcontext()
+        wishes = (asked.split, asked.task, asked.scoring, asked.seeds, asked.rows)
+        # Text as codes, because a file of some kilobytes may repeat a long label in every row.
+        codes = [one.tolist() for one in (class_numbers(labels) if labels.dtype.kind == "O" else [labels])]
+        of_data = (problem.table.sampled.digest, problem.data.reading.dialect_options, codes)
+        key = repr((__version__, of_data, problem.start.digest(), problem.budget, wishes))
+        return TrialJournal(asked.journal, sha256(key.encode()).hexdigest(), asked.resume, listener.warn)
+
+    def search(self, record: TrialJournal | None, started: float) -> Search:
         """Return the search, whose trials the journal records."""
-        asked, table = self.problem.asked, self.problem.table
-        seconds = seconds_of(asked.time)
+        problem, asked, table = self.problem, self.problem.asked, self.problem.table
         every = min(asked.rows or table.sampled.n_rows, table.sampled.n_rows)
 
-        def score(candidate: Candidate, size: Size, seconds: float | None) -> Outcome:
+        def score(candidate: Candidate, size: Size, seconds: float) -> Outcome:
             try:
                 return endable(partial(self.scorer.score, candidate, size), seconds)
             except TimeoutError:
@@ -107,56 +83,50 @@ class Tuner:
                 raise
 
         return Search(
-            space=self.space,
-            rungs=rungs_of(len(table.labels), every, self.budget.searched, asked.seeds, table.sample.keys),
+            space=problem.space,
+            rungs=rungs_of(len(table.labels), every, problem.space.width, asked.seeds, table.sample.keys),
             run=score if record is None else record.remembering(score),
-            screened=self._screened,
-            scoring=self.problem.scoring,
-            budget=self.budget,
+            screened=Screen(problem).found,
+            scoring=problem.scoring,
+            budget=problem.budget,
             most_trials=asked.trials,
-            seconds=inf if seconds is None else seconds,
+            seconds=seconds_of(asked.time) or inf,
             last_fit=0.0 if asked.split is None else _LAST_FIT,
+            tell=asked.progress,
+            started=started,
         )
-
-    def _screened(self, like: Candidate, seconds: float) -> Sequence[Candidate]:
-        """Return the best kernels that the exact machine tries in this time."""
-        screen = Screen(self.problem, self.space)
-        with suppress(TimeoutError):
-            endable(partial(screen.run, like), None if seconds == inf else max(0.0, seconds))
-        return screen.leaders
 
     def run(self, search: Search) -> Choice:
         """Make the trials, choose, and score the test rows. After an exception in `stops`, choose immediately."""
-        asked, choice = self.problem.asked, None
+        problem, asked, choice = self.problem, self.problem.asked, None
         try:
             search.search()
-            choice = first_choice(search)
+            choice = Choice.of(search)
             if asked.boosting:
                 self._boost(search, choice)
-            predicts = self.problem.start.predictor is not None
-            choose(search, choice, predicts, with_curve=asked.report is not None)
+            choose(search, choice, problem.start.predictor is not None, with_curve=asked.report is not None)
             if asked.split is not None:
-                choice.test = endable(partial(self._test_score, choice, asked.split))
+                choice.test_score = endable(partial(self._test_score, choice, asked.split))
             if asked.report is not None:
-                best, sampled = choice.chosen.candidate, self._in_memory(search, choice)
-                choice.losses = endable(partial(self.scorer.importance, best, sampled))
-                choice.parts = endable(partial(self.scorer.parts, best, sampled))
+                best, size = choice.chosen.candidate, self._in_memory(search, choice)
+                choice.losses = endable(partial(self.scorer.importance, best, size))
+                choice.parts = Table(endable(partial(self.scorer.parts, best, size)))
         except asked.stops:
             if all(trial.outcome.failure for trial in search.trials):
                 raise
-            choice = choice or first_choice(search)
+            choice = choice or Choice.of(search)
             choice.interrupted = True
         return choice
 
-    def _boost(self, search: Search, choice: Choice) -> None:
+    @staticmethod
+    def _boost(search: Search, choice: Choice) -> None:
         """Score gradient boosting on the rows of the chosen map, in the remaining time."""
         tried = search.once_more(BOOSTING, choice.chosen.size)
-        if tried is None or tried.outcome.failure == ENDED:
-            choice.without_boosting = "there was no time"
-        elif tried.outcome.failure is not None:
-            choice.without_boosting = tried.outcome.failure
-        else:
+        if tried is not None and tried.outcome.failure is None:
             choice.boosted = tried.outcome
+        else:
+            failure = ENDED if tried is None else tried.outcome.failure
+            choice.without_boosting = "there was no time" if failure == ENDED else str(failure)
 
     @staticmethod
     def _in_memory(search: Search, choice: Choice) -> Size:
@@ -173,7 +143,7 @@ class Tuner:
     def config(self, choice: Choice) -> Config:
         """Return the config of the chosen map for all training rows."""
         chosen, problem = choice.chosen, self.problem
-        steps = self.space.steps(chosen.candidate, chosen.size.width, len(problem.table.labels))
+        steps = problem.space.steps(chosen.candidate, chosen.size.width, len(problem.table.labels))
         last = problem.start.predictor
         return problem.config(steps if last is None else [*steps, last.recipe()])
 
@@ -186,8 +156,7 @@ class Tuner:
 
     def result(self, search: Search, choice: Choice) -> Tuning:
         """Return the result, which can fit the config on the same data."""
-        problem, asked, best = self.problem, self.problem.asked, choice.chosen
-        config, score = self.config(choice), problem.scoring
+        problem, asked, config = self.problem, self.problem.asked, self.config(choice)
         constant = self.scorer.constant(self._in_memory(search, choice))
         said = (problem.taken_for, *notes(problem, search, choice, constant))
 
@@ -197,26 +166,14 @@ class Tuner:
                 return problem.fit(config, again, intervals=True)
 
         return Tuning(
+            **vars(choice),
             config=config,
             yaml=commented(config, list(comments(problem, search, choice, constant, said))),
-            columns=best.outcome.columns,
-            score=best.outcome.score,
-            error=best.error,
             constant_score=constant,
-            boosting=None if choice.boosted is None else compared(best, choice.boosted),
-            scoring=score,
-            figures=best.outcome.figures,
-            test_score=choice.test,
-            table=table_of(choice.leaders),
-            curve=curve_of(choice.points, best, np.dtype(config.dtype).itemsize),
-            learning_curve=learning_curve_of(choice.learning),
-            twice_rows=with_twice_the_rows(choice.learning, score.best),
-            losses=choice.losses,
-            parts=Table(choice.parts),
+            scoring=problem.scoring,
             trials=len(search.trials),
             notes=said,
-            interrupted=choice.interrupted,
-            fit_seconds=self._fit_seconds(config, best),
+            fit_seconds=self._fit_seconds(config, choice.chosen),
             _words=_words_of_data(asked, config.predictor is not None),
             _labels=label_names(problem.label),
             _fit=fit,
@@ -295,14 +252,12 @@ def tune(asked: TuneOptions) -> Tuning:
     32
     """
     started = monotonic()
+    seconds_of(asked.time)  # refused before the data are read
     start, own = load_start(asked.base)
     start = with_predictor(start, asked.predictor, asked.task)
     asked = _with_soft_task(asked, start)
     start = recipe_of(start, asked.class_weight, asked.split_by, asked.exclude, asked.only)
     budget = Budget(asked.columns, asked.max_bytes_per_row, start.dtype)
-    seconds_of(asked.time)  # refused before the data are read
-    budget.check()
-    check_base(start)
     listener = asked.listener or SILENT
     with report_folder(asked.report), rereadable(asked.data, asked.reading) as source:
         with source.open() as first:
@@ -310,14 +265,25 @@ def tune(asked: TuneOptions) -> Tuning:
         source = replace(source, labels=label_names(label) if asked.drop_unlabelled else None)
         counted = asked.rows is None or asked.rows > most_in_memory()
         table = read_table(source, start, label, asked.split, listener, asked.weight, counted)
-        jobs = count_jobs(asked.jobs)
-        problem = Problem(asked=asked, data=source, label=label, start=start, table=table, jobs=jobs)
+        problem = Problem(
+            asked=asked, data=source, label=label, start=start, table=table, jobs=count_jobs(asked.jobs),
+            budget=budget, own=own,
+        )  # fmt: skip
         listener.inform(problem.taken_for)
-        tuner = Tuner(problem, SearchSpace(table, own, budget.searched), budget)
+        tuner = Tuner(problem)
         with tuner.journal() as record:
-            search = tuner.search(record)
-            search.started = started
-            return _tuned(tuner, search, record)
+            search = tuner.search(record, started)
+            choice = tuner.run(search)
+            if record is not None:
+                record.complete = not choice.interrupted
+            tuning = tuner.result(search, choice)
+            if asked.write is not None:  # before the page, for which a signal may leave no time
+                asked.write(tuning)
+            if asked.report is not None:
+                from kafeat.study.tune.report import write_tuning
+
+                write_tuning(asked.report, tuning, source.name, asked.config_name)
+            return tuning
 
 
 def _with_soft_task(asked: TuneOptions, start: Config) -> TuneOptions:
@@ -331,21 +297,3 @@ def _with_soft_task(asked: TuneOptions, start: Config) -> TuneOptions:
             "them"
         )
     return replace(asked, task="soft")
-
-
-def _tuned(tuner: Tuner, search: Search, record: TrialJournal | None) -> Tuning:
-    """Search, and write the result and its page before the journal is closed."""
-    asked = tuner.problem.asked
-    if asked.progress is not None:
-        search.tell = partial(asked.progress, search)
-    choice = tuner.run(search)
-    if record is not None:
-        record.complete = not choice.interrupted
-    tuning = tuner.result(search, choice)
-    if asked.write is not None:  # before the page, for which a signal may leave no time
-        asked.write(tuning)
-    if asked.report is not None:
-        from kafeat.study.tune.report import write_tuning
-
-        write_tuning(asked.report, tuning, tuner.problem.data.name, asked.config_name)
-    return tuning

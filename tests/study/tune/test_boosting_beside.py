@@ -19,7 +19,7 @@ STEPS = (X[:, 0] > 0.1) + 2.0 * (X[:, 1] > -0.2) + 0.05 * RNG.normal(size=300)
 
 @pytest.fixture(autouse=True)
 def boosting(monkeypatch):
-    monkeypatch.setattr(Tuner, "_boost", BOOST)
+    monkeypatch.setattr(Tuner, "_boost", staticmethod(BOOST))
 
 
 def tuned(labels, **options):

@@ -8,7 +8,7 @@ import pytest
 
 from kafeat.contract.folds import RowKeys
 from kafeat.maths.scoring import SCORES
-from kafeat.study.tune.choice import choose, first_choice
+from kafeat.study.tune.choice import Choice, choose
 from kafeat.study.tune.rungs import ENDED, RUNGS, Search, rungs_of
 from kafeat.study.tune.space import DEFAULT, NO_TREES, RAW, Candidate, SearchSpace
 from kafeat.study.tune.trials import IDLE, Outcome, Size
@@ -94,8 +94,8 @@ def searched(most=None, seconds=np.inf, cost=lambda _: 0.1, rows=4000, clock=Non
 
     def run(candidate, size, limit):
         took = cost(candidate) * size.work / 4500.0
-        clock[0] += took if limit is None else min(took, limit)
-        if limit is not None and took > limit:
+        clock[0] += min(took, limit)
+        if took > limit:
             raise TimeoutError
         if idle and candidate.of_metric:
             return Outcome(-np.inf, (), took, failure=IDLE)
@@ -157,7 +157,7 @@ def test_a_search_keeps_its_time_and_its_leader_goes_on(monkeypatch, seconds, sl
     # The leader is fitted on more rows if half of the time that is left is enough for a tenth of them.
     assert len(leaders) > 1 or leaders[0].outcome.seconds > 0.05 * seconds
     assert search.cut_by_time or not any(one.outcome.failure for one in search.trials)
-    choose(search, first_choice(search), predicts=True, with_curve=True)
+    choose(search, Choice.of(search), predicts=True, with_curve=True)
     assert clock[0] <= seconds
     assert search.complete or not search.later
 

@@ -11,7 +11,8 @@ from kafeat.study.tune.input import read_table
 from kafeat.study.tune.options import TuneOptions
 from kafeat.study.tune.problem import Problem
 from kafeat.study.tune.screen import Screen
-from kafeat.study.tune.space import DEFAULT, Candidate, SearchSpace
+from kafeat.study.tune.space import DEFAULT, Candidate
+from kafeat.study.tune.trials import Budget
 
 RNG = np.random.default_rng(0)
 
@@ -28,8 +29,10 @@ def screen(columns, jobs=1, split_by=None):
     with rereadable(pa.table(columns), None) as data:
         table = read_table(data, start, "y", None, SILENT)
     asked = TuneOptions(None, "y")
-    problem = Problem(asked=asked, data=None, label="y", start=start, table=table, jobs=jobs)
-    return Screen(problem, SearchSpace(table, width=64))
+    budget = Budget(64)
+    return Screen(
+        Problem(asked=asked, data=None, label="y", start=start, table=table, jobs=jobs, budget=budget)
+    )
 
 
 def columns_of(X, y):
@@ -65,7 +68,7 @@ def test_a_row_is_not_predicted_from_its_equal_or_its_group(group):
     X = RNG.normal(size=(40, 3))[who] + (0.0 if group is None else 0.01) * RNG.normal(size=(200, 3))
     found = screen({**columns_of(X, RNG.normal(size=40)[who]), "who": [f"w{k}" for k in who]}, split_by=group)
     if group is None:
-        found = screen(columns_of(X, found.space.table.labels))
+        found = screen(columns_of(X, found.problem.table.labels))
     found._try([DEFAULT, Candidate("standardize", "none", "laplacian", 9.0)])
     assert all(error > 0.8 for error in found.errors.values())
 
@@ -89,7 +92,7 @@ def test_what_learned_from_the_label_is_refitted_without_the_rows_that_it_is_sco
         "y": RNG.normal(size=300),
     }
     found = screen(table)
-    assert found.space.table.groups.many
+    assert found.problem.table.groups.many
     found._try([DEFAULT])
     assert found.errors[DEFAULT] > 0.9
     found._try([Candidate("standardize", "metric", "rbf")])

@@ -15,6 +15,7 @@ from kafeat.study.tune.options import TuneOptions
 from kafeat.study.tune.problem import Problem
 from kafeat.study.tune.scorer import Scorer
 from kafeat.study.tune.space import DEFAULT, GROWTHS, RAW, Candidate, SearchSpace
+from kafeat.study.tune.trials import Budget
 from tests.study.tune.test_tune import _table_of, _texts, mixed
 
 pytest.importorskip("lightgbm")
@@ -190,8 +191,7 @@ def test_a_report_says_what_each_part_of_a_union_is_worth(tmp_path):
     raw = next(one for one in trials if one.candidate == RAW)
     table = _table_of(_as_table(rows, labels), split=None)
     asked, start = TuneOptions(None, "y", task="classification"), load_start(None)[0]
-    problem = Problem(asked=asked, data=None, label="y", start=start, table=table)
-    scorer = Scorer(problem, SearchSpace(table, width=32))
+    scorer = Scorer(Problem(asked=asked, data=None, label="y", start=start, table=table, budget=Budget(32)))
     every, without_raw, without_trees = scorer.parts(both.candidate, both.size)
     # Products of matrices in another order of memory round in another way.
     assert every["score_without"] == pytest.approx(both.outcome.score, rel=1e-9)

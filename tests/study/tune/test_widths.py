@@ -5,8 +5,8 @@ import pytest
 
 import kafeat
 from kafeat.errors import UsageError
+from kafeat.study.tune.choice import Choice
 from kafeat.study.tune.choice import choose as choose_by
-from kafeat.study.tune.choice import first_choice
 from kafeat.study.tune.rungs import RUNGS, Search
 from kafeat.study.tune.space import RAW, Candidate
 from kafeat.study.tune.trials import Budget, Outcome, Size
@@ -28,7 +28,7 @@ def choose(budget, score, *, rows=8000, noise=0.0, predicts=False, raw=None):
         space=None, rungs=[(RUNGS[0], size)], run=run, budget=budget, screened=lambda *_: [], most_trials=2
     )
     search._make_all((PLAIN,) if raw is None else (PLAIN, RAW), 0, size)
-    choice = first_choice(search)
+    choice = Choice.of(search)
     choose_by(search, choice, predicts, with_curve=False)
     return choice
 

@@ -42,7 +42,7 @@ def sampled(*values: object) -> Iterable[object]:
 
 def shorten_searches(patch: Callable[[object, str, object], None]) -> None:
     """Give a search no more trees, and its screen and its last trials no more rows, than it needs to show its rules."""
-    from kafeat.study.tune import screen, space, trials
+    from kafeat.study.tune import rungs, screen, space
     from kafeat.study.tune.tune import Tuner
 
     trees = size(16, 32)
@@ -50,7 +50,7 @@ def shorten_searches(patch: Callable[[object, str, object], None]) -> None:
     patch(space, "_LEARNED", 0.1 * trees)
     fewer = {name: [{**one, "n_trees": trees} for one in steps] for name, steps in space.GROWTHS.items()}
     patch(space, "GROWTHS", fewer)
-    patch(trials, "_SCORED", size(60, 3000))
+    patch(rungs, "_SCORED", size(60, 3000))
     patch(screen, "EXACT_ROWS", size(60, 100))
     patch(space, "SMOOTH", space.SMOOTH if LARGE else ("rbf", "laplacian"))
     patch(screen, "_PARTS", size(4, 10))

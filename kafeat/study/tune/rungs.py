@@ -10,37 +10,84 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import ceil, inf
 from typing import NamedTuple
 
 from kafeat.contract import RowKeys
 from kafeat.study.tune.space import BASE, DEFAULT, NO_TREES, RAW, Candidate, SearchSpace
-from kafeat.study.tune.trials import IDLE, Outcome, Size, Trial, Trials, in_one_pass, in_parts
+from kafeat.study.tune.trials import IDLE, Outcome, Size, Trial, Trials
+
+
+def in_order(search: Search) -> Iterator[Candidate]:
+    """Yield all candidates. Later ones depend on the outcomes so far."""
+    space = search.space
+    yield DEFAULT
+    if space.table.width <= _MOST_RAW:
+        yield RAW
+    if space.base:
+        yield BASE
+    yield from space.readings(DEFAULT)
+    like = search.best_map() or DEFAULT
+    kernels = search.screened(like, KERNELS_UNTIL * search.seconds - search.elapsed) or [like]
+    yield kernels[0]
+    beside_best, *other_trees = [*space.with_trees(search.best_map() or kernels[0])] or [kernels[0]]
+    yield beside_best
+    yield from space.trained(kernels[0])
+    yield from other_trees
+    yield from kernels[1:]
+    yield from space.with_metrics(kernels[0])
+    seen = list[Candidate]()
+    while len(seen) < _ROUNDS or search.most_trials is not None:
+        best = search.best_map(seen)
+        if best is None:
+            return
+        seen.append(best)
+        yield from space.neighbours(best)
+
+
+def best_five(search: Search) -> Iterator[Candidate]:
+    """Yield the best of the rung before: the leader, the best with trees and without, raw columns, the default map.
+
+    One whose metric changes nothing on more rows is followed by the map without the metric.
+    """
+    ranked = search.different()
+    kinds = {one.trees == NO_TREES: one for one in reversed(ranked) if one.map != "trees"}
+    first = [*ranked[:1], *sorted(kinds.values(), key=ranked.index), *ranked[1:2]]
+    plain = [one for one in (RAW, DEFAULT) if one in ranked]
+    for candidate in [*dict.fromkeys([*first, *plain, *ranked])][:_ENTER]:
+        yield candidate
+        if candidate.of_metric in search.idle:
+            yield replace(candidate, metric="none")
 
 
 class Rung(NamedTuple):
-    """Trials on at most so many rows, with a share held out in each split.
+    """Trials of these candidates on at most so many rows, with a share held out in each split.
 
-    The best `enter` candidates of the previous rung take part. The rung ends at the share `until` of the time.
+    The rung ends at the share `until` of the time.
     """
 
     name: str
     rows: float
     held: float
-    enter: float
+    candidates: Callable[[Search], Iterator[Candidate]]
     until: float
 
 
 KERNELS_UNTIL = 0.25
-"""The share of the time after which the screen by the exact machine, before the first rung, ends."""
+"""The share of the time after which the screen by the exact machine, in the first rung, ends."""
 RUNGS = (
-    Rung("maps", 3_000, 0.25, inf, 0.6),
-    Rung("more rows", 6_000, 0.25, 5, 0.75),
-    Rung("all rows", inf, 0.1, 5, 0.9),
+    Rung("maps", 3_000, 0.25, in_order, 0.6),
+    Rung("more rows", 6_000, 0.25, best_five, 0.75),
+    Rung("all rows", inf, 0.1, best_five, 0.9),
 )
 """The rungs. The widths are that of the search, and there are `--seeds` splits, or in tenths as many as score 3,000
 rows. A rung with about as many rows as the one before is left out, unless it is the one with tenths."""
+_ENTER = 5
 _HARDLY_MORE = 1.15
+# The last trials hold out a tenth, so that a scored model has seen nearly as many rows as the final one. Rows in memory
+# are split as often as it takes to score this many rows, or every row once. With more rows there is one split, in which
+# a tenth may be few.
+_SCORED, _SCORED_ONCE = 3_000, 2_000
 # The last rung never scores fewer rows than this, or than the rung before it.
 _LEAST_SCORED = 600
 # For wider tables, raw columns need more time and memory than any map.
@@ -65,30 +112,30 @@ def rungs_of(rows: int, every: int, width: int, splits: int, keys: RowKeys | Non
     if (one_pass or ordered) and between.rows > _HARDLY_MORE * first.rows:
         found.append((more, between))
     if one_pass:
-        found.append((last, in_one_pass(every, width, last.held if keys is None else maps.held)))
+        held = min(max(_SCORED_ONCE / every, last.held if keys is None else maps.held), 0.25)
+        found.append((last, Size(every, width, 1, held, one_pass=True)))
     elif (
         between.rows >= first.rows and not ordered
     ):  # the first tenths by time would be learned from few rows
-        found.append((last, in_parts(between._replace(held=last.held))))
+        tenths = between._replace(held=last.held)
+        wanted = min(ceil(_SCORED / (tenths.held * tenths.rows)), tenths.parts)
+        found.append((last, tenths._replace(splits=max(wanted, splits))))
     return found
-
-
-Run = Callable[[Candidate, Size, float], Outcome]
-"""Returns the outcome of a candidate, or raises TimeoutError after so many seconds."""
 
 
 @dataclass(kw_only=True)
 class Search(Trials):
     """The trials of the rungs, in order.
 
-    `screened` returns the best kernels of the exact machine within some seconds, for tables that are read as for a
-    candidate. A search ends after `most_trials`, or after `seconds` since it `started`. The `last_fit` of them are
-    reserved for fitting the chosen map.
+    `run` returns the outcome of a candidate, or raises TimeoutError after so many seconds. `screened` returns the best
+    kernels of the exact machine within some seconds, for tables that are read as for a candidate. A search ends after
+    `most_trials`, or after `seconds` since it `started`. The `last_fit` of them are reserved for fitting the chosen
+    map.
     """
 
     space: SearchSpace
     rungs: Sequence[tuple[Rung, Size]]
-    run: Run
+    run: Callable[[Candidate, Size, float], Outcome]
     screened: Callable[[Candidate, float], Sequence[Candidate]]
     most_trials: int | None = None
     seconds: float = inf
@@ -104,56 +151,12 @@ class Search(Trials):
 
     def search(self) -> None:
         """Make the trials of all rungs."""
-        candidates: Iterable[Candidate] = self._candidates()
-        for k, (rung, size) in enumerate(self.rungs):
-            if k > 0:
-                entering = self._entering(int(rung.enter))
-                affordable = self._affordable(entering, k, size)
-                if affordable is None:
-                    break
-                candidates, size = self._without_idle(entering), affordable
-            self.rung = rung.name
-            self._make_all(candidates, k, size)
-
-    def _candidates(self) -> Iterator[Candidate]:
-        """Yield the candidates of the first rung in order. Later ones depend on the outcomes so far."""
-        yield DEFAULT
-        if self.space.table.width <= _MOST_RAW:
-            yield RAW
-        if self.space.base:
-            yield BASE
-        yield from self.space.readings(DEFAULT)
-        like = self._best_map() or DEFAULT
-        kernels = self.screened(like, KERNELS_UNTIL * self.seconds - self.elapsed) or [like]
-        yield kernels[0]
-        beside_trees = [*self.space.with_trees(self._best_map() or kernels[0])]
-        yield from beside_trees[:1]
-        yield from self.space.trained(kernels[0])
-        yield from beside_trees[1:]
-        yield from kernels[1:]
-        yield from self.space.with_metrics(kernels[0])
-        seen: list[Candidate] = []
-        while len(seen) < _ROUNDS or self.most_trials is not None:
-            best = self._best_map(seen)
-            if best is None:
+        for k, (rung, planned) in enumerate(self.rungs):
+            size = planned if k == 0 else self._affordable(rung, planned)
+            if size is None:
                 return
-            seen.append(best)
-            yield from self.space.neighbours(best)
-
-    def _entering(self, count: int) -> list[Candidate]:
-        """Return the best candidates of the previous rung, with and without trees, raw columns and the default map."""
-        ranked = self._different()
-        kinds = {one.trees == NO_TREES: one for one in reversed(ranked) if one.map != "trees"}
-        first = [*ranked[:1], *sorted(kinds.values(), key=ranked.index), *ranked[1:2]]
-        plain = [one for one in (RAW, DEFAULT) if one in ranked]
-        return list(dict.fromkeys([*first, *plain, *ranked]))[:count]
-
-    def _without_idle(self, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Yield the candidates. One whose metric then changes nothing is followed by the map without the metric."""
-        for candidate in candidates:
-            yield candidate
-            if candidate.of_metric in self.idle:
-                yield replace(candidate, metric="none")
+            self.rung = rung.name
+            self._make_all(rung.candidates(self), k, size)
 
     def _make_all(self, candidates: Iterable[Candidate], k: int, size: Size) -> None:
         """Make the trials of a rung, until their number or the time is reached. The first two are always made."""
@@ -184,23 +187,22 @@ class Search(Trials):
         if self.most_trials is None:
             return inf
         left = self.most_trials - len(self.trials)
-        return left - min(sum(int(rung.enter) for rung, _ in self.rungs[k + 1 :]), max(0, left - 2) // 2)
+        return left - min(_ENTER * len(self.rungs[k + 1 :]), max(0, left - 2) // 2)
 
-    def _affordable(self, candidates: Sequence[Candidate], k: int, size: Size) -> Size | None:
+    def _affordable(self, rung: Rung, size: Size) -> Size | None:
         """Return the largest size, up to this one, at which the best candidate takes at most half of the time.
 
         The time of a trial grows with its training rows. Return None if even the smallest takes all of it.
         """
-        before = self.trials[-1].size  # it may be smaller than planned
-        known = self._made(candidates[0], before) if candidates else None
-        if known is None:
+        ranked = self._ranked(self.trials[-1].size)
+        if not ranked:
             return None
-        left = self.rungs[k][0].until * self.seconds - self.elapsed
-        least, each = min(_LEAST_SCORED, before.scored), known.outcome.seconds / before.work
+        best, left = ranked[0], rung.until * self.seconds - self.elapsed
+        least, each = min(_LEAST_SCORED, best.size.scored), best.outcome.seconds / best.size.work
         while each * size.work > left / 2.0:
             self.cut_by_time = True
             smaller = size.smaller()
-            if smaller.scored < least or smaller.rows < before.rows:
+            if smaller.scored < least or smaller.rows < best.size.rows:
                 return size if each * size.work < left else None
             size = smaller
         return size

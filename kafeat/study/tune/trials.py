@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import ceil, inf
+from math import inf
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ MOST_MAP_ROWS = 40_000
 class Size(NamedTuple):
     """The rows, the width and the number of splits of a trial, and the share of the rows that a split holds out.
 
-    `share` is the share of the training rows to learn from. With `in_one_pass`, all rows of the data are read.
+    `share` is the share of the training rows to learn from. With `one_pass`, all rows of the data are read.
     """
 
     rows: int
@@ -66,24 +66,6 @@ class Size(NamedTuple):
         n = min(self.splits, self.parts)
         overlap = self.held / (self.share * (1.0 - self.held)) if n > 1 else 0.0
         return float(np.std(resampled) * np.sqrt(1.0 + n * overlap))
-
-
-# The last trials hold out a tenth, so that a scored model has seen nearly as many rows as the final one. Rows in memory
-# are split as often as it takes to score this many rows, or every row once. With more rows there is one split, in which
-# a tenth may be few.
-_SCORED, _SCORED_ONCE = 3_000, 2_000
-
-
-def in_parts(size: Size) -> Size:
-    """Return the size with as many splits as it takes to score enough rows, or every row once."""
-    wanted = min(ceil(_SCORED / (size.held * size.rows)), size.parts)
-    return size._replace(splits=max(wanted, size.splits))
-
-
-def in_one_pass(rows: int, width: int, held: float) -> Size:
-    """Return the size of trials on all rows. At least this share of them, or enough, is scored."""
-    share = min(max(_SCORED_ONCE / rows, held), 0.25)
-    return Size(rows, width, 1, share, one_pass=True)
 
 
 @dataclass(frozen=True)
@@ -209,12 +191,12 @@ class Trials:
         same = (one for one in (*self.trials, *self.later) if (one.candidate, one.size) == (candidate, size))
         return next(same, None)
 
-    def _best_map(self, apart_from: Sequence[Candidate] = ()) -> Candidate | None:
+    def best_map(self, apart_from: Sequence[Candidate] = ()) -> Candidate | None:
         """Return the best map that has neighbours."""
-        maps = (one for one in self._different() if one.map not in FIXED or one.trees != NO_TREES)
+        maps = (one for one in self.different() if one.map not in FIXED or one.trees != NO_TREES)
         return next((one for one in maps if one not in apart_from), None)
 
-    def _different(self) -> list[Candidate]:
+    def different(self) -> list[Candidate]:
         """Return the candidates of the last size so far, best first. Of those with equal scores, return the first."""
         found: dict[object, Candidate] = {}
         for trial in self._ranked(self.trials[-1].size):  # a metric, for example, may change nothing

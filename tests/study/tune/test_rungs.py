@@ -208,7 +208,7 @@ def test_a_rung_that_became_smaller_is_what_the_next_one_is_planned_by(monkeypat
     ],
 )
 def test_the_last_rung_has_models_of_nearly_all_rows(monkeypatch, rows, ordered, wanted):
-    monkeypatch.setattr("kafeat.study.tune.trials._SCORED", 3000)
+    monkeypatch.setattr("kafeat.study.tune.rungs._SCORED", 3000)
     keys = None if ordered is None else RowKeys(np.arange(float(rows)), ordered)
     size = rungs_of(min(rows, 10_000), rows, 64, 2, keys)[-1][1]
     assert (size.rows, size.splits, size.held) == wanted

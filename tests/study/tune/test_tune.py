@@ -27,7 +27,7 @@ Y = np.sin(2.0 * X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=300)
 @pytest.fixture
 def whole_last_trials(monkeypatch):
     """The splits of the last trials are those that users get, and kernels are told apart."""
-    monkeypatch.setattr("kafeat.study.tune.trials._SCORED", 3000)
+    monkeypatch.setattr("kafeat.study.tune.rungs._SCORED", 3000)
     monkeypatch.setattr("kafeat.study.tune.screen.EXACT_ROWS", 100)
 
 

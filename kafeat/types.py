@@ -31,6 +31,10 @@ class ArrayOf(NamedTuple):
     """Its dtype if it holds no floats."""
     optional: bool = False
     """True if a state may lack it, as in older files."""
+    below: int | None = None
+    """For indices: all are whole numbers from 0 to `below` − 1, because a wrong one would access other memory."""
+    sign: Literal["", "above 0", "of at least 0", "of at most 0"] = ""
+    """The sign that all its numbers must have."""
 
 
 Shapes: TypeAlias = Mapping[str, Shape | ArrayOf]

@@ -135,6 +135,9 @@ def refuse_negative(X: Floats) -> None:
         refuse_where(X < 0.0, X, "a value of at least 0")
 
 
+_SIGNS = {"above 0": np.greater, "of at least 0": np.greater_equal, "of at most 0": np.less_equal}
+
+
 def arrays_of(state: object, place: str) -> State:
     """Return an untrusted state. Raise ValueError if it is not a dict of arrays."""
     kinds = np.ndarray, np.generic  # sums and products of an array of one number are scalars
@@ -149,16 +152,22 @@ def check_arrays(state: State, shapes: Shapes, place: str) -> None:
     expected = {name: one for name, one in every.items() if name in state or not one.optional}
     if set(state) != set(expected):
         raise ValueError(f"{place}: expected {sorted(expected)}, got {sorted(state)!s:.200}")
-    for name, (shape, dtype, _) in expected.items():
-        allowed = ("float32", "float64") if dtype is None else (dtype,)
-        if state[name].dtype not in allowed:
+    for name, one in expected.items():
+        values, allowed = state[name], ("float32", "float64") if one.dtype is None else (one.dtype,)
+        if values.dtype not in allowed:
             raise ValueError(
-                f"{place}.{name}: expected numbers of {' or '.join(allowed)}, got {state[name].dtype}"
+                f"{place}.{name}: expected numbers of {' or '.join(allowed)}, got {values.dtype}"
             )
-        if state[name].shape != tuple(shape):
-            raise ValueError(f"{place}.{name}: expected the shape {tuple(shape)}, got {state[name].shape}")
-        if not np.isfinite(state[name]).all():
+        if values.shape != tuple(one.shape):
+            raise ValueError(f"{place}.{name}: expected the shape {tuple(one.shape)}, got {values.shape}")
+        if not np.isfinite(values).all():
             raise ValueError(f"{place}.{name}: expected finite numbers")
+        if one.below is not None:
+            check_indices(f"{place}.{name}", values, one.below)
+        sound = _SIGNS[one.sign](values, 0.0) if one.sign else np.True_
+        if not sound.all():
+            what = "numbers" if values.ndim else "a number"
+            raise ValueError(f"{place}.{name}: expected {what} {one.sign}, got {values[~sound][0]:g}")
 
 
 def count_rows(state: State, name: str) -> int:

@@ -24,7 +24,7 @@ from kafeat.errors import UsageError
 from kafeat.maths.calibration import BINS, Reliability, binned
 from kafeat.maths.linear_output import LinearOutput, leaves_float32
 from kafeat.maths.ridge import NormalEquations
-from kafeat.types import Array, ArrayOf, Floats, Mask, Scratch, Shape
+from kafeat.types import Array, ArrayOf, Floats, Mask, Scratch
 
 MOST_SCORES = 10_000
 """The most scores that a model keeps."""
@@ -136,23 +136,24 @@ class Intervals:
     def from_plain(cls, plain: object, width: int, n: int, classes: bool) -> Self:
         """Read the arrays of an untrusted model file with `n` outputs. Raise `ValueError` if they are invalid."""
         arrays = arrays_of(plain, "intervals")
-        of_numbers: dict[str, Shape] = {"unit": (n,), "weights": (width, n), "intercept": (n,), "floor": (n,)}
-        of_classes: dict[str, Shape] = {
-            "calibration": (BINS, 3) if np.ndim(arrays.get("calibration", 0.0)) else ()
+        shapes = {
+            "scores": ArrayOf((count_rows(arrays, "scores"), 1 if classes else n), "float64"),
+            "error": ArrayOf((2,), "float64", sign="of at least 0"),
         }
-        shapes: dict[str, Shape] = {
-            "scores": (count_rows(arrays, "scores"), 1 if classes else n),
-            "error": (2,),
-        }
-        shapes |= of_classes if classes else of_numbers
-        check_arrays(arrays, {name: ArrayOf(shape, "float64") for name, shape in shapes.items()}, "intervals")
+        if classes:
+            bins = (BINS, 3) if np.ndim(arrays.get("calibration", 0.0)) else ()
+            shapes["calibration"] = ArrayOf(bins, "float64", sign="of at least 0")
+        else:
+            shapes |= dict.fromkeys(("unit", "floor"), ArrayOf((n,), "float64", sign="above 0"))
+            shapes |= {"weights": ArrayOf((width, n), "float64"), "intercept": ArrayOf((n,), "float64")}
+        check_arrays(arrays, shapes, "intervals")
         made = cls(**arrays)
-        made._check_values(classes)
+        made._check_values()
         return made
 
-    def _check_values(self, classes: bool) -> None:
+    def _check_values(self) -> None:
         """Raise ValueError for numbers that no fit produces."""
-        plain, scores = self.to_plain(), self.scores
+        scores = self.scores
         if (
             not 1 <= len(scores) <= MOST_SCORES
             or (scores < 0.0).any()
@@ -161,13 +162,8 @@ class Intervals:
             raise ValueError(
                 f"intervals.scores: expected 1 to {MOST_SCORES:,} ascending numbers of at least 0"
             )
-        if (plain["error"] < 0.0).any():
-            raise ValueError("intervals.error: expected numbers of at least 0")
-        if classes and not ((plain["calibration"] >= 0.0) & (plain["calibration"] <= 2.0**53)).all():
-            raise ValueError("intervals.calibration: expected sums over rows, from 0 to 2^53")
-        for name in () if classes else ("floor", "unit"):
-            if not (plain[name] > 0.0).all():
-                raise ValueError(f"intervals.{name}: expected numbers above 0")
+        if self.calibration is not None and not (self.calibration <= 2.0**53).all():
+            raise ValueError("intervals.calibration: expected sums over rows, of at most 2^53")
 
 
 class _Buffers(NamedTuple):

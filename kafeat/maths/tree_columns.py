@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from kafeat.compiled.library import ARRAY, SIZE, address, aligned, loop, vector_bytes
-from kafeat.contract.checks import check_indices
 from kafeat.contract.step import Transform
 from kafeat.maths.content_folds import folds_of, hashes_of
 from kafeat.maths.row_sample import Hashes
@@ -27,7 +26,7 @@ _LARGEST_LEAF = 1e30
 _NODES_AT_ONCE = 1 << 21
 
 
-def tree_shapes(state: State, n_folds: int, n_trees: int, max_leaves: int, D: int) -> Shapes:
+def tree_shapes(state: State, d: int, n_folds: int, n_trees: int, max_leaves: int, D: int) -> Shapes:
     """Return the arrays of a state: of the trees (folds, outputs, trees, nodes), in order."""
     outputs = np.shape(state.get("features", 0))[1:2] or (0,)
     used, coded = np.size(state.get("columns", ())), np.size(state.get("categorical", ()))
@@ -35,30 +34,23 @@ def tree_shapes(state: State, n_folds: int, n_trees: int, max_leaves: int, D: in
     return {
         "seen": ArrayOf((np.size(state.get("seen", ())),), "int64", optional=True),
         "own": ArrayOf((), "int64", optional=True),
-        "seed": ArrayOf((), "int64"),
+        "seed": ArrayOf((), "int64", below=1 << 63),
         "fold_rows": ArrayOf((n_folds,), "int64"),
-        "columns": ArrayOf((used,), "int64"),
+        "columns": ArrayOf((used,), "int64", below=d),
         "edges": (used, MOST_EDGES),
-        "features": ArrayOf(nodes, "int32"),
+        "features": ArrayOf(nodes, "int32", below=2 * used),
         "thresholds": ArrayOf(nodes, "uint8"),
         "masks": ArrayOf(nodes, "int32"),
         "leaves": (*nodes[:3], max_leaves),
         "means": (D,),
-        "categorical": ArrayOf((coded,), "int64"),
-        "sizes": ArrayOf((coded,), "int64"),
-        "ranks": ArrayOf((n_folds, int(np.sum(state.get("sizes", 0)))), "int32"),
+        "categorical": ArrayOf((coded,), "int64", below=d),
+        "sizes": ArrayOf((coded,), "int64", below=1 << 24),
+        "ranks": ArrayOf((n_folds, int(np.sum(state.get("sizes", 0)))), "int32", below=1 << 24),
     }
 
 
-def check_trees(state: State, n_features_in: int, D: int) -> None:
+def check_trees(state: State, D: int) -> None:
     """Raise ValueError for values that no fit produces, with which a loop would read other memory or overflow."""
-    check_indices("state.seed", state["seed"], 1 << 63)
-    check_indices("state.group", state["group"], n_features_in)
-    check_indices("state.columns", state["columns"], n_features_in)
-    check_indices("state.features", state["features"], 2 * len(state["columns"]))
-    check_indices("state.categorical", state["categorical"], n_features_in)
-    check_indices("state.sizes", state["sizes"], 1 << 24)
-    check_indices("state.ranks", state["ranks"], 1 << 24)
     if "seen" in state and not len(state["seen"]):
         raise ValueError("state.seen: expected the hash of a row, got none")
     outputs, n_trees = state["features"].shape[1:3]

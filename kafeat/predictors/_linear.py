@@ -26,12 +26,10 @@ class LinearPredictor(Predictor):
             "intercept": (k,),
             "lambda": (),
             "wide": ArrayOf((), "bool"),
-            "temperature": ArrayOf((), optional=True),  # for classes
+            "temperature": ArrayOf((), optional=True, sign="above 0"),  # for classes
         }
 
     def check_state(self, state: State, n_features_in: int) -> None:
-        if not state.get("temperature", 1.0) > 0.0:
-            raise ValueError("state.temperature: expected a number above 0")
         if not len(state["intercept"]):
             raise ValueError("state.intercept: expected at least one output")
 

@@ -19,7 +19,7 @@ from kafeat.maths import windows
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.histograms import ADDITIVE
 from kafeat.maths.windows import ratio_weights, widest_ratio
-from kafeat.types import Floats, Scratch, Shapes, State
+from kafeat.types import ArrayOf, Floats, Scratch, Shapes, State
 
 # Weight of ratios that the sample does not contain, so that a fitted window is defined, and sensible, on other data.
 _UNSEEN_SHARE = 1e-3
@@ -152,11 +152,7 @@ class Homogeneous(Step):
         return ratios, near - ADDITIVE[self.kernel].signature(ratios), weights
 
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:
-        return {"frequencies": (self.n,), "coefficients": (self.n + 1,)}
-
-    def check_state(self, state: State, n_features_in: int) -> None:
-        if (state["coefficients"] < 0.0).any():
-            raise ValueError("state.coefficients: expected numbers of at least 0")
+        return {"frequencies": (self.n,), "coefficients": ArrayOf((self.n + 1,), sign="of at least 0")}
 
     def n_features_out(self, state: State, n_features_in: int) -> int:
         return n_features_in * (2 * self.n + 1)

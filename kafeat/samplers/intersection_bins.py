@@ -14,7 +14,7 @@ from kafeat.contract.tile import Rows, SparseRows, dense
 from kafeat.contract.traits import NumberTraits, Traits
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.histograms import IntersectionKernel
-from kafeat.types import Array, Floats, Mask, Shapes, State
+from kafeat.types import Array, ArrayOf, Floats, Mask, Shapes, State
 
 
 class IntersectionBins(Step):
@@ -38,11 +38,7 @@ class IntersectionBins(Step):
         return {"maximum": sample.X.max(axis=0).astype(np.float64)}
 
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:
-        return {"maximum": (n_features_in,)}
-
-    def check_state(self, state: State, n_features_in: int) -> None:
-        if (state["maximum"] < 0.0).any():
-            raise ValueError("state.maximum: expected numbers of at least 0")
+        return {"maximum": ArrayOf((n_features_in,), sign="of at least 0")}
 
     def n_features_out(self, state: State, n_features_in: int) -> int:
         return n_features_in * self.n_bins

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, PlainSerializer, field_validator
 from pydantic_core import PydanticCustomError
 
-from kafeat.contract.checks import check_indices, count_rows, refuse_negative
+from kafeat.contract.checks import count_rows, refuse_negative
 from kafeat.contract.describe import Described, spell
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
@@ -304,25 +304,21 @@ class Nystroem(Step):
             # the first files of format 1 have no gain, and none of them has a centre or rows
             "gain": ArrayOf((), optional=True),
             "centre": ArrayOf((n_features_in,), optional=True),
-            "rows": ArrayOf((m,), "int64", optional=True),
-            "landmarks": ArrayOf((m,), "int64") if self._precomputed else (m, n_features_in),
+            "rows": ArrayOf((m,), "int64", optional=True, sign="of at least 0"),
+            "landmarks": ArrayOf((m,), "int64", below=n_features_in)
+            if self._precomputed
+            else (m, n_features_in),
             "projection": (m, self.n_features_out(state, n_features_in)),
             "gamma": (),
-            "scale": (),
+            "scale": ArrayOf((), sign="above 0"),
             "rank": ArrayOf((), "int64"),
         }
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)
-        if self._precomputed:
-            check_indices("landmarks", state["landmarks"], n_features_in)
-        if "rows" in state and (state["rows"] < 0).any():
-            raise ValueError("state.rows: expected numbers of rows, at least 0")
         projection = state["projection"]
         if self._is_triangle(projection) and np.triu(projection, 1).any():
             raise ValueError("state.projection: expected zeros above the diagonal")
-        if not state["scale"] > 0.0:
-            raise ValueError(f"scale: expected a number above 0, got {float(state['scale']):g}")
 
     def n_features_out(self, state: State, n_features_in: int) -> int:
         return self._width(count_rows(state, "landmarks"))

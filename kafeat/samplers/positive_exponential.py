@@ -24,7 +24,7 @@ from kafeat.maths.dot_products import GAMMA, Gamma, fit_gamma
 from kafeat.maths.fourier.features import DIRECTIONS, Directions, draw_directions
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.dot_products import ExponentialKernel
-from kafeat.types import Floats, Shapes, State
+from kafeat.types import ArrayOf, Floats, Shapes, State
 
 # Enough for a median, because the variance changes little near the best tilt.
 _PAIRS = 10_000
@@ -60,12 +60,8 @@ class PositiveExponential(InTwos):
         return {"directions": directions, "gamma": np.array(gamma), "tilt": np.array(tilt)}
 
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:
-        return {"directions": (self.n_drawn, n_features_in), "gamma": (), "tilt": ()}
-
-    def check_state(self, state: State, n_features_in: int) -> None:
-        super().check_state(state, n_features_in)
-        if not state["tilt"] <= 0.0:
-            raise ValueError(f"state.tilt: expected a number of at most 0, got {state['tilt']:g}")
+        tilt = ArrayOf((), sign="of at most 0")
+        return {"directions": (self.n_drawn, n_features_in), "gamma": (), "tilt": tilt}
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _ExponentialTransform(state, self.n_components, dtype)

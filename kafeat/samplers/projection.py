@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from kafeat.contract.checks import check_indices, count_rows, refuse_infinite
+from kafeat.contract.checks import count_rows, refuse_infinite
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.sparse_product import DenseMatrix, SparseMatrix
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter
@@ -101,26 +101,18 @@ class Projection(Step):
             return {"matrix": (D, n_features_in)}
         if self.matrix == "srht":
             signs = ArrayOf((count_blocks(D, n_features_in), n_features_in), "int8")
-            return {"signs": signs, "rows": ArrayOf((D,), "int64")}
+            return {"signs": signs, "rows": ArrayOf((D,), "int64", below=padded_width(n_features_in))}
         entries = (count_rows(state, "values"),)
         return {
             "values": entries,
-            "columns": ArrayOf(entries, "int64"),
-            "starts": ArrayOf((D + 1,), "int64"),
+            "columns": ArrayOf(entries, "int64", below=n_features_in),
+            "starts": ArrayOf((D + 1,), "int64", below=entries[0] + 1),
         }
 
     def check_state(self, state: State, n_features_in: int) -> None:
-        if self.matrix == "srht":
-            check_indices("state.rows", state["rows"], padded_width(n_features_in))
-        if self.matrix == "sparse":
-            check_indices("state.columns", state["columns"], n_features_in)
-            check_indices("state.starts", state["starts"], len(state["columns"]) + 1)
-            if (
-                state["starts"][0] != 0
-                or state["starts"][-1] != len(state["columns"])
-                or (np.diff(state["starts"]) < 0).any()
-            ):
-                raise ValueError("state.starts: expected increasing positions in state.columns")
+        starts, entries = state.get("starts", np.zeros(1)), len(state.get("columns", ()))
+        if starts[0] != 0 or starts[-1] != entries or (np.diff(starts) < 0).any():
+            raise ValueError("state.starts: expected increasing positions in state.columns")
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         if self.matrix == "gaussian":

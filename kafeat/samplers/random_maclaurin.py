@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import field_validator
 
-from kafeat.contract.checks import check_indices, count_rows
+from kafeat.contract.checks import count_rows
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.memory import blocks
 from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter
@@ -135,7 +135,7 @@ class RandomMaclaurin(Step):
         linear = bool(state["linear"].any()) if "linear" in state else False
         m = self.n_components - self._constant - (n_features_in if linear else 0)
         return {
-            "degrees": ArrayOf((m,), "int64"),
+            "degrees": ArrayOf((m,), "int64", below=MOST_DEGREES),
             "weights": (m,),
             "signs": ArrayOf((count_rows(state, "signs"), n_features_in), "int8"),
             "linear": ArrayOf((), "bool"),
@@ -145,7 +145,6 @@ class RandomMaclaurin(Step):
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)
         degrees, signs = state["degrees"], state["signs"]
-        check_indices("state.degrees", degrees, MOST_DEGREES)
         if int(degrees.sum()) != len(signs) or (np.diff(degrees) > 0).any():
             raise ValueError("state.degrees: expected falling numbers whose sum is the number of signs")
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kafeat.contract.checks import check_indices
 from kafeat.contract.step import InTwos, Sample, Transform, parameter
 from kafeat.maths.dot_products import PolynomialSketch, fit_gamma, rest_of_product
 from kafeat.maths.hadamard import (
@@ -60,8 +59,8 @@ class TensorSrht(PolynomialSketch, InTwos):
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         of_turns, of_rows = self._shapes(state, n_features_in)
         return {
-            "turns": ArrayOf(of_turns, "int8"),
-            "rows": ArrayOf(of_rows, "int64"),
+            "turns": ArrayOf(of_turns, "int8", below=4 if self.complex_to_real else 2),
+            "rows": ArrayOf(of_rows, "int64", below=padded_width(of_turns[-1])),
             "gamma": (),
             "linear": ArrayOf((), "bool", optional=True),  # maps of the first formats carry nothing
         }
@@ -70,8 +69,6 @@ class TensorSrht(PolynomialSketch, InTwos):
         super().check_state(state, n_features_in)
         if not state["rows"].shape[1]:
             raise ValueError("state.linear: expected fewer exact outputs than there are outputs")
-        check_indices("state.turns", state["turns"], 4 if self.complex_to_real else 2)
-        check_indices("state.rows", state["rows"], padded_width(state["turns"].shape[-1]))
 
     def factors(self, state: State, n_features_in: int) -> Array:
         """Return the factors of the inputs, and of the constant after them, (degree, blocks, width)."""

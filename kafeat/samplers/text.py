@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from kafeat.chain.chain import own_coordinates
-from kafeat.contract.checks import check_indices
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.name_patterns import ColumnNames, feature_places, places_of
 from kafeat.contract.ngrams import BUCKETS
@@ -132,31 +131,30 @@ class Text(Step):
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, ArrayOf]:
         k, D, each = np.size(state.get("columns", ())), self.n_components, min(_EACH, self.n_components)
-        shapes = {"columns": ArrayOf((k,), "int64"), "weights": ArrayOf((k, BUCKETS))}
+        starts = ArrayOf((k,), "int64", below=max(1, n_features_in - BUCKETS + 1))
+        shapes = {"columns": starts, "weights": ArrayOf((k, BUCKETS))}
         if self.projection == "svd":
             return {**shapes, "directions": ArrayOf((k, BUCKETS, D))}
         if self.projection == "sparse":
             entries = (k, BUCKETS, each)
-            return {**shapes, "outputs": ArrayOf(entries, "int64"), "signs": ArrayOf(entries, "int8")}
+            return {
+                **shapes,
+                "outputs": ArrayOf(entries, "int64", below=D),
+                "signs": ArrayOf(entries, "int8"),
+            }
         c = min(D, (np.shape(state.get("models", ())) or (0,))[-1])
         return {
             **shapes,
             "models": ArrayOf((k, _FOLDS, BUCKETS, c), "float32"),
-            "seed": ArrayOf((), "int64"),
+            "seed": ArrayOf((), "int64", below=1 << 63),
             "fold_rows": ArrayOf((_FOLDS,), "int64"),
             "own": ArrayOf(np.shape(state.get("own", ())), "int64", optional=True),
             "directions": ArrayOf((k, BUCKETS, D - c)),
         }
 
     def check_state(self, state: State, n_features_in: int) -> None:
-        starts = np.sort(state["columns"])
-        check_indices("state.columns", starts, max(1, n_features_in - BUCKETS + 1))
-        if (np.diff(starts) < BUCKETS).any():
+        if (np.diff(np.sort(state["columns"])) < BUCKETS).any():
             raise ValueError("state.columns: expected columns that do not overlap")
-        if self.projection == "label":
-            check_indices("state.seed", state["seed"], 1 << 63)
-        if self.projection == "sparse":
-            check_indices("state.outputs", state["outputs"], self.n_components)
 
     def n_features_out(self, state: State, n_features_in: int) -> int:
         return n_features_in + len(state["columns"]) * (self.n_components - BUCKETS)

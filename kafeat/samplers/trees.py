@@ -73,11 +73,12 @@ class Trees(TreeRecipe):
         return fit_trees(sample.X, sample.needed_label, self, categories, rng, group, sample.jobs)
 
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:
-        shapes = tree_shapes(state, self.n_folds, self.n_trees, self.max_leaves, self.n_components)
-        return {**shapes, "group": ArrayOf((len(self.group_columns),), "int64")}
+        sizes = self.n_folds, self.n_trees, self.max_leaves, self.n_components
+        group = ArrayOf((len(self.group_columns),), "int64", below=n_features_in)
+        return {**tree_shapes(state, n_features_in, *sizes), "group": group}
 
     def check_state(self, state: State, n_features_in: int) -> None:
-        check_trees(state, n_features_in, self.n_components)
+        check_trees(state, self.n_components)
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return TreeColumns(state, n_features_in, dtype)

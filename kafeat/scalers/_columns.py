@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kafeat.contract.checks import check_indices
 from kafeat.contract.name_patterns import ColumnNames
 from kafeat.contract.step import Names, Scaler
 from kafeat.contract.traits import ColumnTraits, NumberTraits, Traits
@@ -59,7 +58,6 @@ class ColumnCoder(Scaler):
         return out
 
     def check_state(self, state: State, n_features_in: int) -> None:
-        check_indices("state.columns", state["columns"], n_features_in)
         if len(np.unique(state["columns"])) != len(state["columns"]):
             raise ValueError("state.columns: expected every column once")
 

@@ -83,7 +83,7 @@ class DateParts(ColumnCoder):
         return {"columns": places}
 
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:
-        return {"columns": ArrayOf((np.size(state.get("columns", ())),), "int64")}
+        return {"columns": ArrayOf((np.size(state.get("columns", ())),), "int64", below=n_features_in)}
 
     def scale(self, state: State, X: Floats) -> Floats:
         blocks = [X[:, others(state, X.shape[1])]]

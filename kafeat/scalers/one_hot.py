@@ -62,15 +62,17 @@ class OneHot(ColumnCoder):
         return np.where(rare, np.sum(~rare), np.cumsum(~rare) - 1)
 
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:
-        of_columns = ArrayOf((np.size(state.get("columns", ())),), "int64")
-        shapes = {"columns": of_columns, "sizes": of_columns}
+        k = np.size(state.get("columns", ()))
+        shapes = {
+            "columns": ArrayOf((k,), "int64", below=n_features_in),
+            "sizes": ArrayOf((k,), "int64", below=MOST_CATEGORIES + 1),
+        }
         if self.min_frequency is not None:
             shapes["outputs"] = ArrayOf((int(np.sum(state.get("sizes", 0))),), "int64")
         return shapes
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)
-        check_indices("state.sizes", state["sizes"], MOST_CATEGORIES + 1)
         for outputs in outputs_of(state):
             check_indices("state.outputs", outputs, max(1, len(outputs)))
 

@@ -11,7 +11,7 @@ from kafeat.contract.memory import require_memory
 from kafeat.contract.step import Sample, Scaler, Width, parameter
 from kafeat.contract.traits import Traits
 from kafeat.errors import DataError
-from kafeat.types import Floats, Shapes, State
+from kafeat.types import ArrayOf, Floats, Shapes, State
 
 # With 300 to 100,000 rows, singular values due to rounding were at most 0.4 √n ε of the largest.
 _STEPS = 4.0
@@ -68,11 +68,11 @@ class Pca(Scaler):
 
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         k = self.n_features_out(state, n_features_in)
-        return {"mean": (n_features_in,), "components": (k, n_features_in), "scale": (k,)}
-
-    def check_state(self, state: State, n_features_in: int) -> None:
-        if not (state["scale"] > 0.0).all():
-            raise ValueError("state.scale: expected numbers above 0")
+        return {
+            "mean": (n_features_in,),
+            "components": (k, n_features_in),
+            "scale": ArrayOf((k,), sign="above 0"),
+        }
 
     def n_features_out(self, state: State, n_features_in: int) -> int:
         return count_rows(state, "components") if self.n_components is None else self.n_components

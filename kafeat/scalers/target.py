@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from kafeat.contract.checks import check_indices
 from kafeat.contract.coding import EVERY_VALUE, MOST_CATEGORIES, OF_GROUPS, joined_codings
 from kafeat.contract.name_patterns import ColumnNames, places_of
 from kafeat.contract.step import GROUP, Grouped, PositiveFloat, Sample, Transform, parameter
@@ -20,7 +19,7 @@ from kafeat.maths.target_sums import TargetSums
 from kafeat.maths.task import PredictionTask, task_to_learn
 from kafeat.scalers._columns import ColumnCoder, others
 from kafeat.scalers.one_hot import size_of
-from kafeat.types import Array, ArrayOf, Floats, Shape, Shapes, State
+from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 _MOST_NUMBERS = 1 << 26
 """For all tables of a map: 256 MiB in its file."""
@@ -129,23 +128,17 @@ class Target(ColumnCoder, Grouped):
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         k, outputs = np.size(state.get("columns", ())), np.size(state.get("means", ()))
         values = int(np.sum(state.get("sizes", 0)))
-        whole: dict[str, Shape] = {"columns": (k,), "sizes": (k,), "seed": (), "fold_rows": (self.n_folds,)}
-        whole["group"] = (len(self.group_columns),)
         return {
-            **{name: ArrayOf(shape, "int64") for name, shape in whole.items()},
+            "columns": ArrayOf((k,), "int64", below=n_features_in),
+            "sizes": ArrayOf((k,), "int64", below=MOST_CATEGORIES + 1),
+            "seed": ArrayOf((), "int64", below=1 << 63),
+            "fold_rows": ArrayOf((self.n_folds,), "int64"),
+            "group": ArrayOf((len(self.group_columns),), "int64", below=n_features_in),
             **dict.fromkeys(("own", "unknown"), ArrayOf((), "int64", optional=True)),
-            **({"counts": ArrayOf((values,), "int64")} if self.frequency else {}),
+            **({"counts": ArrayOf((values,), "int64", below=1 << 62)} if self.frequency else {}),
             "means": (outputs,),
             "tables": ArrayOf((values, self.n_folds, outputs), "float32"),
         }
-
-    def check_state(self, state: State, n_features_in: int) -> None:
-        super().check_state(state, n_features_in)
-        check_indices("state.sizes", state["sizes"], MOST_CATEGORIES + 1)
-        check_indices("state.seed", state["seed"], 1 << 63)
-        check_indices("state.group", state["group"], n_features_in)
-        if self.frequency:
-            check_indices("state.counts", state["counts"], 1 << 62)
 
     def fit_warnings(self, state: State) -> Iterator[str]:
         if not state["unknown"]:

@@ -292,9 +292,9 @@ def test_precomputed_is_saved_and_a_column_out_of_range_refused(tmp_path: Path) 
     assert kafeat.load(tmp_path / "m.joblib").transform(K).tobytes() == fm.transform(K).tobytes()
     step, state = fm.chain.steps[0].step, dict(fm.chain.steps[0].state)
     with pytest.raises(ValueError, match="landmarks: expected whole numbers from 0 to 29"):
-        step.check_state({**state, "landmarks": np.array([0, 30])}, 30)
+        FittedStep.checked(step, {**state, "landmarks": np.array([0, 1, 2, 3, 30])}, 30)
     with pytest.raises(ValueError, match="scale: expected a number above 0, got 0"):
-        step.check_state({**state, "scale": np.array(0.0)}, 30)
+        FittedStep.checked(step, {**state, "scale": np.array(0.0)}, 30)
 
 
 def test_precomputed_has_no_exact_kernel_and_says_so() -> None:

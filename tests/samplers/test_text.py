@@ -14,6 +14,7 @@ import pytest
 from sklearn.feature_extraction.text import TfidfTransformer
 
 import kafeat
+from kafeat.chain.chain import FittedStep
 from kafeat.chain.tiles import LEAST_ROWS
 from kafeat.contract.ngrams import BUCKETS, count_ngrams
 from kafeat.contract.tile import SparseRows
@@ -308,6 +309,6 @@ def test_states_that_no_fit_gives_are_refused(name: str, value: np.ndarray, prob
     data = pa.table({"a": np.arange(9.0), "b": np.arange(9.0), "t": sentences(9)})
     fm = kafeat.fit({"steps": [step.recipe()]}, data)
     state = dict(fm.chain.steps[0].state)
-    step.check_state(state, BUCKETS + 2)
+    FittedStep.checked(step, state, BUCKETS + 2)
     with pytest.raises(ValueError, match=problem):
-        step.check_state({**state, name: value}, BUCKETS + 2)
+        FittedStep.checked(step, {**state, name: value}, BUCKETS + 2)

@@ -12,7 +12,6 @@ from kafeat.maths.fourier.learning import fit_frequencies
 from kafeat.maths.fourier.spectra import FrequencyDistribution, IsotropicDistribution
 from kafeat.maths.fourier.structured import (
     StructuredAngles,
-    check_structured,
     draw_structured,
     structured_shapes,
 )
@@ -96,16 +95,10 @@ class RandomCosines(InTwos):
         else:
             shapes["frequencies"] = (m, n_features_in)
         if fitted:
-            shapes["weights"] = (m,)
+            shapes["weights"] = ArrayOf((m,), sign="of at least 0")
         if "error_drawn" in state and (fitted or frequencies in ("learned", "supervised")):
             shapes |= {"error_drawn": (), "error_kept": ()}
         return shapes
-
-    def check_state(self, state: State, n_features_in: int) -> None:
-        super().check_state(state, n_features_in)
-        check_structured(state, n_features_in)
-        if "weights" in state and (state["weights"] < 0.0).any():
-            raise ValueError("state.weights: expected numbers of at least 0")
 
 
 def _draw(

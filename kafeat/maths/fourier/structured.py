@@ -15,7 +15,6 @@ from typing import Any, Literal
 import numpy as np
 
 from kafeat.compiled.library import ARRAY, SIZE, Loop, address, aligned, loop, vector_bytes
-from kafeat.contract.checks import check_indices
 from kafeat.maths.fourier.spectra import IsotropicDistribution
 from kafeat.maths.fourier.transform import Angles
 from kafeat.maths.hadamard import HadamardTransform, padded_width
@@ -99,13 +98,7 @@ def structured_shapes(state: State, how: Structure, m: int, d: int) -> Shapes:
     shapes = {"signs": ArrayOf((blocks, layers, p), "int8"), "radii": ArrayOf((m,))}
     if how == "structured":
         return shapes
-    return {**shapes, "gaussian": (blocks, p), "permutation": ArrayOf((blocks, p), "int64")}
-
-
-def check_structured(state: State, d: int) -> None:
-    """Raise ValueError for a permutation that reads outside the row."""
-    if "permutation" in state:
-        check_indices("state.permutation", state["permutation"], padded_width(d))
+    return {**shapes, "gaussian": (blocks, p), "permutation": ArrayOf((blocks, p), "int64", below=p)}
 
 
 class StructuredAngles(Angles):

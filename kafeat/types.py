@@ -43,7 +43,7 @@ Shapes: TypeAlias = Mapping[str, Shape | ArrayOf]
 DType: TypeAlias = Literal["float32", "float64"]
 
 Scratch: TypeAlias = Any
-"""Buffers that one worker owns: an array, or a named tuple that the transform declares."""
+"""Buffers that one worker owns: an array, or a tuple of arrays and of the buffers of inner transforms."""
 
 
 class ArrowTable(Protocol):

@@ -6,7 +6,7 @@ It knows where float64 values are rounded to the dtype of the map.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,16 +18,6 @@ from kafeat.types import Array, Floats, Scratch
 
 PREDICTION_DTYPE = DOUBLE
 """The dtype in which predictions are computed."""
-
-
-class _Buffers(NamedTuple):
-    between: list[Floats]
-    """The outputs of all steps except the last."""
-    steps: list[Scratch]
-    wide: Floats
-    """The float64 output of the step that is rounded."""
-    predictions: Floats
-    """The output of the predictor, if the features are written after it."""
 
 
 class BoundChain(Transform):
@@ -80,22 +70,24 @@ class BoundChain(Transform):
     def widest(self) -> int:
         return max(transform.widest for transform in self._transforms)
 
-    def scratch(self, rows: int) -> _Buffers:
+    def scratch(self, rows: int) -> Scratch:
+        """Return the outputs between steps, buffers, the output that is rounded, and predictions before features."""
         width = 0 if self._rounded is None else self._transforms[self._rounded].n_features_out
         predicted = self.n_features_out - self._n_features if self._sums else 0
-        return _Buffers(
+        return (
             [np.empty((rows, width), dtype=dtype) for width, dtype in self._handed_on],
             [transform.scratch(rows) for transform in self._transforms],
             np.empty(rows * width),
             np.empty((rows, predicted), PREDICTION_DTYPE),
         )
 
-    def apply(self, X: InputRows, out: Floats, scratch: _Buffers) -> Array | None:
-        clipped, last = list[Array | None](), scratch.predictions if self._sums else out
-        for i, (target, own) in enumerate(zip((*scratch.between, last), scratch.steps, strict=True)):
+    def apply(self, X: InputRows, out: Floats, scratch: Scratch) -> Array | None:
+        between, steps, wide, predictions = scratch
+        clipped, last = list[Array | None](), predictions if self._sums else out
+        for i, (target, own) in enumerate(zip((*between, last), steps, strict=True)):
             made = target
             if i == self._rounded:
-                made = shaped(scratch.wide, target.shape, is_feature_major(target))
+                made = shaped(wide, target.shape, is_feature_major(target))
             try:
                 clipped.append(self._transforms[i].apply(X, made, own))
             except InvalidValueError as refused:
@@ -106,7 +98,7 @@ class BoundChain(Transform):
         if self._factor is not None:
             out *= self._factor
         if self._sums:
-            np.concatenate([last, scratch.between[-1]], axis=1, out=out)
+            np.concatenate([last, between[-1]], axis=1, out=out)
         return total_clipped(clipped)
 
     def _round(self, i: int, made: Floats, out: Floats) -> None:

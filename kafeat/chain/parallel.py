@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import repeat
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -201,13 +201,6 @@ def of_whole(refused: InvalidValueError, indices: Array) -> InvalidValueError:
     return InvalidValueError(refused.row, column, refused.problem)
 
 
-class MapBuffers(NamedTuple):
-    """The columns of a map, and the buffers of its chain."""
-
-    inputs: Floats
-    inner: Scratch
-
-
 class ParallelTransform(Transform):
     """The chains of maps, each on its own columns. A subclass makes outputs from theirs."""
 
@@ -231,22 +224,22 @@ class ParallelTransform(Transform):
     def widest(self) -> int:
         return max(super().widest, *(transform.widest for _, transform in self._maps))
 
-    def scratch(self, rows: int) -> Any:
+    def scratch(self, rows: int) -> Scratch:
         return [
-            MapBuffers(np.empty((rows, len(indices)), transform.reads(self._dtype)), transform.scratch(rows))
+            (np.empty((rows, len(indices)), transform.reads(self._dtype)), transform.scratch(rows))
             for indices, transform in self._maps
         ]
 
-    def apply_maps(self, X: InputRows, outs: Iterable[Floats], scratch: Sequence[MapBuffers]) -> Array | None:
+    def apply_maps(self, X: InputRows, outs: Iterable[Floats], scratch: Scratch) -> Array | None:
         """Write the outputs of each map into its part of `outs`, and return the counts of clipped values."""
         clipped = list[Array | None]()
-        for (indices, transform), out, buffers in zip(self._maps, outs, scratch, strict=True):
+        for (indices, transform), out, (own, inner) in zip(self._maps, outs, scratch, strict=True):
             inputs = columns_of(X, indices)
             if not (isinstance(inputs, transform.takes)):
-                buffers.inputs[...] = dense(inputs)
-                inputs = buffers.inputs
+                own[...] = dense(inputs)
+                inputs = own
             try:
-                clipped.append(transform.apply(inputs, out, buffers.inner))
+                clipped.append(transform.apply(inputs, out, inner))
             except InvalidValueError as refused:
                 raise of_whole(refused, indices) from None
         return total_clipped(clipped)

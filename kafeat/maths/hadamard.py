@@ -6,7 +6,7 @@ rows needs 2·p·√p operations per row instead of p log p, but at about a hund
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -78,13 +78,6 @@ def written_out(factors: Array, rows: Array, first: int = 0) -> Array:
     return factors[:, first:][blocks] * np.where(odd, -1.0, 1.0)
 
 
-class HadamardBuffers(NamedTuple):
-    """Buffers of a sampled Hadamard transform. Maps of the same shape and type may share them."""
-
-    blocks: Array
-    between: Array
-
-
 class SampledHadamard:
     """u ↦ (H diag(f_b) u)_r on feature-major tiles, for the m rows r of blocks b, where H has entries ±1.
 
@@ -102,12 +95,11 @@ class SampledHadamard:
         self._rows = rows * blocks + np.arange(len(rows)) // width
         self._hadamard = HadamardTransform(width, dtype, orthonormal=False)
 
-    def scratch(self, rows: int) -> HadamardBuffers:
-        """Return buffers for tiles of `rows` rows."""
-        blocks = np.empty((*self._shape, rows), dtype=self.dtype)
-        return HadamardBuffers(blocks, np.empty_like(blocks))
+    def scratch(self, rows: int) -> Array:
+        """Return two buffers for tiles of `rows` rows. Maps of the same shape and type may share them."""
+        return np.empty((2, *self._shape, rows), dtype=self.dtype)
 
-    def __call__(self, inputs: Floats, out: Array, scratch: HadamardBuffers) -> None:
+    def __call__(self, inputs: Floats, out: Array, scratch: Array) -> None:
         """Write the image of `inputs` (d, rows), real, into `out` (m, rows), C order."""
         blocks, between = scratch
         d = len(inputs)

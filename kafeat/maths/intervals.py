@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import erfc
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -166,13 +166,6 @@ class Intervals:
             raise ValueError("intervals.calibration: expected sums over rows, of at most 2^53")
 
 
-class _Buffers(NamedTuple):
-    predictions: Floats
-    sizes: Floats
-    of_predictions: Scratch
-    of_sizes: Scratch
-
-
 class _IntervalOutput(Transform):
     """Predictions ŷ (k), followed by ŷ − q s and ŷ + q s for each level and number."""
 
@@ -184,14 +177,14 @@ class _IntervalOutput(Transform):
         self.n_features_in = predictor.n_features_in
         self.n_features_out = self._k * (1 + 2 * len(quantiles))
 
-    def scratch(self, rows: int) -> _Buffers:
+    def scratch(self, rows: int) -> Scratch:
         made = np.empty((2, rows, self._k))
-        return _Buffers(made[0], made[1], self._predictor.scratch(rows), self._sizes.scratch(rows))
+        return made, self._predictor.scratch(rows), self._sizes.scratch(rows)
 
-    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
-        k, (predictions, sizes, *_) = self._k, scratch
-        self._predictor.apply(X, predictions, scratch.of_predictions)
-        self._sizes.apply(X, sizes, scratch.of_sizes)
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+        k, ((predictions, sizes), of_predictions, of_sizes) = self._k, scratch
+        self._predictor.apply(X, predictions, of_predictions)
+        self._sizes.apply(X, sizes, of_sizes)
         np.maximum(sizes, self._floor, out=sizes)
         out[:, :k] = predictions
         for i, q in enumerate(self._quantiles):

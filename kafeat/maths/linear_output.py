@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from kafeat.contract.step import DOUBLE, Transform
 from kafeat.maths.calibration import softmax
-from kafeat.types import Floats
-
-
-class _Buffers(NamedTuple):
-    wide: Floats
-    """The features in float64, if the product is computed in it."""
-    products: Floats
+from kafeat.types import Floats, Scratch
 
 
 class LinearOutput(Transform):
@@ -32,16 +26,17 @@ class LinearOutput(Transform):
         self._temperature = temperature
         self.n_features_in, self.n_features_out = w.shape
 
-    def scratch(self, rows: int) -> _Buffers:
+    def scratch(self, rows: int) -> Scratch:
         wide = np.empty((rows if self._widens else 0, self.n_features_in))
-        return _Buffers(wide, np.empty((rows, self.n_features_out), self._dtype))
+        return wide, np.empty((rows, self.n_features_out), self._dtype)
 
-    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+        wide, products = scratch
         if self._widens:
-            scratch.wide[...] = X
-            X = scratch.wide
-        np.matmul(X, self._w, out=scratch.products)
-        scores = scratch.products + self._b
+            wide[...] = X
+            X = wide
+        np.matmul(X, self._w, out=products)
+        scores = products + self._b
         if self._temperature is None:
             out[...] = scores
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -14,7 +14,7 @@ from kafeat.contract.tile import Rows, SparseRows, dense
 from kafeat.contract.traits import NumberTraits, Traits
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.histograms import IntersectionKernel
-from kafeat.types import Array, ArrayOf, Floats, Mask, Shapes, State
+from kafeat.types import Array, ArrayOf, Floats, Scratch, Shapes, State
 
 
 class IntersectionBins(Step):
@@ -50,11 +50,6 @@ class IntersectionBins(Step):
         return IntersectionKernel().gram(pair, KernelParameters())
 
 
-class _Buffers(NamedTuple):
-    level: Floats
-    above: Mask
-
-
 class _BinsTransform(Transform):
     """A transform with one division per entry, then a clip per output."""
 
@@ -68,9 +63,9 @@ class _BinsTransform(Transform):
         self._divisor = np.where(self._maximum > 0.0, self._maximum, dtype.type(1.0))
         self._amplitude = np.sqrt(maximum / n_bins).astype(dtype)
 
-    def scratch(self, rows: int) -> _Buffers:
+    def scratch(self, rows: int) -> Scratch:
         shape = (rows, self.n_features_in)
-        return _Buffers(np.empty(shape, dtype=self._dtype), np.empty(shape, dtype=bool))
+        return np.empty(shape, dtype=self._dtype), np.empty(shape, dtype=bool)
 
     def to_sparse(self, X: Rows) -> tuple[SparseRows, Array]:
         from scipy.sparse import csr_array
@@ -93,10 +88,10 @@ class _BinsTransform(Transform):
         features = csr_array((values, places), shape=(len(X), self.n_features_out))
         return SparseRows.of(features), clipped
 
-    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> Array:
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> Array:
+        level, above = scratch
         refuse_negative(X)
-        np.greater(X, self._maximum, out=scratch.above)
-        level = scratch.level
+        np.greater(X, self._maximum, out=above)
         np.minimum(X, self._maximum, out=level)
         level /= self._divisor
         level *= self._n_bins
@@ -104,5 +99,5 @@ class _BinsTransform(Transform):
             np.clip(level, 0.0, 1.0, out=part)
             part *= self._amplitude
             level -= 1.0
-        clipped: Array = scratch.above.sum(axis=1)
+        clipped: Array = above.sum(axis=1)
         return clipped

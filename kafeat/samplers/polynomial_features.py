@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from math import comb, lgamma, log
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from kafeat.contract.step import Sample, Transform, parameter
 from kafeat.errors import DataError
 from kafeat.maths.dot_products import Coef0, PolynomialMap, fit_gamma
-from kafeat.types import Array, Floats, Shapes, State
+from kafeat.types import Array, Floats, Scratch, Shapes, State
 
 MAX_WIDTH = 100_000
 
@@ -80,11 +80,6 @@ def monomial_weights(recipe: PolynomialFeatures, d: int, q: int) -> Floats:
     return np.exp(_log_repeats(d, q) + 0.5 * (lgamma(p + 1) - lgamma(p - q + 1) + of_constant))
 
 
-class _Buffers(NamedTuple):
-    scaled: Floats
-    lower: Floats
-
-
 class _MonomialTransform(Transform):
     """A transform degree by degree: x_j times the monomials of one degree less that have no variable before j."""
 
@@ -103,13 +98,14 @@ class _MonomialTransform(Transform):
         ).astype(dtype)
         self._dtype = dtype
 
-    def scratch(self, rows: int) -> _Buffers:
+    def scratch(self, rows: int) -> Scratch:
         lower = np.empty(rows * sum(self._widths[: self._lowest]), dtype=self._dtype)
-        return _Buffers(np.empty((rows, self.n_features_in), dtype=self._dtype), lower)
+        return np.empty((rows, self.n_features_in), dtype=self._dtype), lower
 
-    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
-        scaled = np.multiply(X, self._root, out=scratch.scaled)
-        levels = self._levels(out, scratch.lower)
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+        scaled, below = scratch
+        np.multiply(X, self._root, out=scaled)
+        levels = self._levels(out, below)
         levels[0][...] = 1.0
         d = self.n_features_in
         for q in range(1, self._degree + 1):

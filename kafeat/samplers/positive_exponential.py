@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from kafeat.maths.dot_products import GAMMA, Gamma, fit_gamma
 from kafeat.maths.fourier.features import DIRECTIONS, Directions, draw_directions
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.dot_products import ExponentialKernel
-from kafeat.types import ArrayOf, Floats, Shapes, State
+from kafeat.types import ArrayOf, Floats, Scratch, Shapes, State
 
 # Enough for a median, because the variance changes little near the best tilt.
 _PAIRS = 10_000
@@ -95,11 +95,6 @@ def exponent_terms(state: State, n_components: int) -> tuple[Floats, Floats, flo
     return np.sqrt(gamma * (1.0 - 4.0 * tilt)) * w, shifts, float(np.sqrt(gamma / 2.0))
 
 
-class _Buffers(NamedTuple):
-    angles: Floats
-    scaled: Floats
-
-
 class _ExponentialTransform(Transform):
     """A transform with one product, all exponents written into the output, and one exponential."""
 
@@ -112,15 +107,15 @@ class _ExponentialTransform(Transform):
         self._low, self._high = float(np.log(bounds.tiny)), float(np.log(bounds.max))
         self._dtype = dtype
 
-    def scratch(self, rows: int) -> _Buffers:
+    def scratch(self, rows: int) -> Scratch:
         m, d = self._w.shape
-        return _Buffers(np.empty(rows * m, dtype=self._dtype), np.empty((rows, d), dtype=self._dtype))
+        return np.empty(rows * m, dtype=self._dtype), np.empty((rows, d), dtype=self._dtype)
 
-    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
-        m = len(self._w)
-        angles = shaped(scratch.angles, (len(X), m), is_feature_major(out))
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+        m, (flat, scaled) = len(self._w), scratch
+        angles = shaped(flat, (len(X), m), is_feature_major(out))
         np.matmul(X, self._w.T, out=angles)
-        scaled = np.multiply(X, self._root, out=scratch.scaled)
+        np.multiply(X, self._root, out=scaled)
         squares = np.einsum("ij,ij->i", scaled, scaled)[:, None]
         parts = (out[:, :m], out[:, m:]) if self.n_features_out > m else (out,)
         for part, combine in zip(parts, (np.add, np.subtract), strict=False):

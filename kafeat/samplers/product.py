@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
-from kafeat.chain.parallel import ChainOnColumns, MapBuffers, ParallelChains, ParallelTransform
+from kafeat.chain.parallel import ChainOnColumns, ParallelChains, ParallelTransform
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.contract.step import AS_TUPLE, Sample, Transform, Width, parameter
 from kafeat.contract.tile import InputRows
 from kafeat.errors import DataError
-from kafeat.types import Array, ArrayOf, Floats, Shapes, State
+from kafeat.types import Array, ArrayOf, Floats, Scratch, Shapes, State
 
 _MOST_EXACT = 100_000
 """The most outputs of an exact product. More are probably a mistake."""
@@ -78,12 +78,6 @@ class Product(ParallelChains):
         return Gram(dots, (x, y))
 
 
-class _Buffers(NamedTuple):
-    of_maps: list[MapBuffers]
-    outputs: list[Floats]
-    factor: Floats
-
-
 class _Products(ParallelTransform):
     """All products in Kronecker's order, in which the last map's output varies fastest, or random sums."""
 
@@ -103,24 +97,25 @@ class _Products(ParallelTransform):
     def gives_sparse(self) -> bool:
         return not self._signs and super().gives_sparse
 
-    def scratch(self, rows: int) -> _Buffers:
+    def scratch(self, rows: int) -> Scratch:
         outputs = [
             np.empty((rows, transform.n_features_out), dtype=self._dtype) for _, transform in self._maps
         ]
         factor = np.empty((rows, self.n_features_out), dtype=self._dtype)
-        return _Buffers(super().scratch(rows), outputs, factor)
+        return super().scratch(rows), outputs, factor
 
-    def apply(self, X: InputRows, out: Floats, scratch: _Buffers) -> Array | None:
-        clipped = self.apply_maps(X, scratch.outputs, scratch.of_maps)
-        for i, (z, signs) in enumerate(zip(scratch.outputs, self._signs, strict=False)):
-            np.matmul(z, signs, out=scratch.factor)
+    def apply(self, X: InputRows, out: Floats, scratch: Scratch) -> Array | None:
+        of_maps, outputs, factor = scratch
+        clipped = self.apply_maps(X, outputs, of_maps)
+        for i, (z, signs) in enumerate(zip(outputs, self._signs, strict=False)):
+            np.matmul(z, signs, out=factor)
             if i:
-                out *= scratch.factor
+                out *= factor
             else:
-                out[...] = scratch.factor
+                out[...] = factor
         if not self._signs:
-            values, *others = scratch.outputs
-            for factor in others:
-                values = (values[:, :, None] * factor[:, None, :]).reshape(len(X), -1)
+            values, *others = outputs
+            for other in others:
+                values = (values[:, :, None] * other[:, None, :]).reshape(len(X), -1)
             out[...] = values
         return clipped

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -15,7 +15,6 @@ from kafeat.contract.tile import Rows, SparseRows
 from kafeat.contract.traits import ExactTraits, Traits
 from kafeat.errors import DataError, counted
 from kafeat.maths.hadamard import (
-    HadamardBuffers,
     SampledHadamard,
     count_blocks,
     draw_rows,
@@ -173,12 +172,6 @@ class _SparseTransform(_MatrixTransform):
         return SparseRows.of(features), None
 
 
-class _HadamardInOut(NamedTuple):
-    inputs: Floats
-    outputs: Floats
-    inner: HadamardBuffers
-
-
 class _HadamardTransform(Transform):
     """A transform with fast Walsh–Hadamard transforms of signed inputs, of which it keeps the drawn rows."""
 
@@ -188,12 +181,12 @@ class _HadamardTransform(Transform):
         self._project = SampledHadamard(signs / np.sqrt(len(rows)), rows, dtype)
         self._dtype = dtype
 
-    def scratch(self, rows: int) -> _HadamardInOut:
+    def scratch(self, rows: int) -> Scratch:
         inputs = np.empty((self.n_features_in, rows), dtype=self._dtype)
         outputs = np.empty((self.n_features_out, rows), dtype=self._dtype)
-        return _HadamardInOut(inputs, outputs, self._project.scratch(rows))
+        return inputs, outputs, self._project.scratch(rows)
 
-    def apply(self, X: Floats, out: Floats, scratch: _HadamardInOut) -> None:
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
         inputs, outputs, inner = scratch
         inputs[...] = X.T
         if out.T.flags.c_contiguous:

@@ -55,8 +55,7 @@ class Skewed(RandomCosines):
         return SkewedChi2Kernel() if self.kernel == "chi2" else SkewedIntersectionKernel()
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        logs = np.empty_like(sample.X)
-        log_warp(self.skewedness)(sample.X, logs)
+        logs = log_warp(self.skewedness)(sample.X, np.empty_like(sample.X))
         return self.draw(self._exact.log_frequencies(), logs, sample, rng)
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:

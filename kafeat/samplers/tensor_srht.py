@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from kafeat.contract.step import InTwos, Sample, Transform, parameter
 from kafeat.maths.dot_products import PolynomialSketch, fit_gamma, rest_of_product
 from kafeat.maths.hadamard import (
-    HadamardBuffers,
     SampledHadamard,
     count_blocks,
     draw_rows,
     padded_width,
     written_out,
 )
-from kafeat.types import Array, ArrayOf, Floats, Shape, Shapes, State
+from kafeat.types import Array, ArrayOf, Floats, Scratch, Shape, Shapes, State
 
 _REAL = np.array([1.0, -1.0])
 _COMPLEX = np.array([1.0, 1.0j, -1.0, -1.0j])
@@ -82,13 +81,6 @@ class TensorSrht(PolynomialSketch, InTwos):
         return _SrhtTransform(self, state, n_features_in, dtype)
 
 
-class _Buffers(NamedTuple):
-    inputs: Floats
-    products: Array
-    factor: Array
-    inner: HadamardBuffers
-
-
 class _SrhtTransform(Transform):
     """A transform with one fast projection per degree, multiplied entry by entry."""
 
@@ -109,14 +101,14 @@ class _SrhtTransform(Transform):
             self._constants = [column.astype(self._factors[0].dtype) for column in of_constant]
         self._dtype = dtype
 
-    def scratch(self, rows: int) -> _Buffers:
+    def scratch(self, rows: int) -> Scratch:
         # The last input is the constant 1, which carries c₀.
         first = self._factors[0]
         products = np.empty((self._m, rows), dtype=first.dtype)
         inputs = np.ones((self._width, rows), dtype=self._dtype)
-        return _Buffers(inputs, products, np.empty_like(products), first.scratch(rows))
+        return inputs, products, np.empty_like(products), first.scratch(rows)
 
-    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
         inputs, products, factor, inner = scratch
         inputs[: self.n_features_in] = X.T
         if self._terms.constant is not None:
@@ -132,11 +124,12 @@ class _SrhtTransform(Transform):
             np.multiply(products, factor, out=products)
         _write_parts(products, out)
 
-    def _projections(self, scratch: _Buffers) -> Iterator[Array]:
+    def _projections(self, scratch: Scratch) -> Iterator[Array]:
         """Yield the factors one after the other. The first one stays while the next is made."""
+        inputs, products, factor, inner = scratch
         for i, project in enumerate(self._factors):
-            out = scratch.factor if i else scratch.products
-            project(scratch.inputs, out, scratch.inner)
+            out = factor if i else products
+            project(inputs, out, inner)
             yield out
 
 

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from kafeat.chain.parallel import ChainOnColumns, MapBuffers, ParallelChains, ParallelTransform
+from kafeat.chain.parallel import ChainOnColumns, ParallelChains, ParallelTransform
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.contract.step import AS_TUPLE, PositiveFloat, Transform, parameter
 from kafeat.contract.tile import InputRows
-from kafeat.types import Array, Floats, State
+from kafeat.types import Array, Floats, Scratch, State
 
 
 class UnionMember(ChainOnColumns):
@@ -72,7 +72,7 @@ class _UnionTransform(ParallelTransform):
         self._parts = [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]
         self._amplitudes = [dtype.type(np.sqrt(weight)) for weight in weights]
 
-    def apply(self, X: InputRows, out: Floats, scratch: list[MapBuffers]) -> Array | None:
+    def apply(self, X: InputRows, out: Floats, scratch: Scratch) -> Array | None:
         outs = [out[:, part] for part in self._parts]
         clipped = self.apply_maps(X, outs, scratch)
         for part, amplitude in zip(outs, self._amplitudes, strict=True):

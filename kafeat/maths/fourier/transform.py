@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -126,7 +126,7 @@ def wave_loop(frequencies: Floats, amplitudes: Floats, dtype: np.dtype[Any]) -> 
 
 
 Features = Literal["paired", "offset"]
-Warp = Callable[[Floats, Floats], None]
+Warp = Callable[[Floats, Floats], Floats]
 
 
 class Angles(ABC):
@@ -164,13 +164,6 @@ class DenseAngles(Angles):
         return wave_loop(self._product.matrix, amplitudes, self._product.matrix.dtype)
 
 
-class _Buffers(NamedTuple):
-    angles: Floats
-    warped: Floats
-    inner: Scratch
-    panels: Floats | None
-
-
 class CosineTransform(Transform):
     """paired: √a_j [cos ω_j·x, sin ω_j·x]; offset: √(2a_j) cos(ω_j·x + b_j); x may be warped first.
 
@@ -196,32 +189,32 @@ class CosineTransform(Transform):
         self._cosines = CosineFeatures(dtype, amplitudes, phases)
         self._waves = angles.waves(amplitudes) if phases is None else None
 
-    def scratch(self, rows: int) -> _Buffers:
+    def scratch(self, rows: int) -> Scratch:
         warped = np.empty((rows, self.n_features_in if self._warp else 0), dtype=self._dtype)
         flat = np.empty(rows * self._angles.m, dtype=self._dtype)
         panels = None if self._waves is None else self._waves.scratch(rows)
-        return _Buffers(flat, warped, self._angles.scratch(rows), panels)
+        return flat, warped, self._angles.scratch(rows), panels
 
-    def apply(self, X: Rows, out: Floats, scratch: _Buffers) -> None:
+    def apply(self, X: Rows, out: Floats, scratch: Scratch) -> None:
+        flat, warped, inner, panels = scratch
         if not isinstance(X, SparseRows):
             if self._warp is not None:
-                self._warp(X, scratch.warped)
-                X = scratch.warped
-            if self._waves and scratch.panels is not None and self._waves.write(X, out, scratch.panels):
+                X = self._warp(X, warped)
+            if self._waves and self._waves.write(X, out, panels):
                 return
         # The angles have the memory order of the output, so that no pass over memory transposes.
-        angles = shaped(scratch.angles, (len(X), self._angles.m), is_feature_major(out))
-        self._angles.apply(X, angles, scratch.inner)
+        angles = shaped(flat, (len(X), self._angles.m), is_feature_major(out))
+        self._angles.apply(X, angles, inner)
         self._cosines.write(angles, out)
 
 
 def log_warp(skewedness: float) -> Warp:
     """Return log(x + c). An entry at or below −c is refused."""
 
-    def warp(X: Floats, out: Floats) -> None:
+    def warp(X: Floats, out: Floats) -> Floats:
         np.add(X, X.dtype.type(skewedness), out=out)
         if out.min() <= 0.0:
             refuse_where(out <= 0.0, X, f"a value above -skewedness = {-skewedness:g}")
-        np.log(out, out=out)
+        return np.log(out, out=out)
 
     return warp

@@ -8,7 +8,7 @@ table 1). A map of order n has n frequencies, the multiples of L = 2π/Λ; Λ is
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -182,19 +182,13 @@ class JensenShannonKernel(SpectralKernel):
         return _JensenShannonTile(landmarks.rows, landmarks.dtype)
 
 
-class _Buffers(NamedTuple):
-    total: Floats
-    share: Floats
-
-
 class _JensenShannonTile(KernelTile):
     """One pass over the tile for each landmark."""
 
-    def scratch(self, rows: int) -> _Buffers:
-        shape = (rows, self._landmarks.shape[1])
-        return _Buffers(np.empty(shape, dtype=self._dtype), np.empty(shape, dtype=self._dtype))
+    def scratch(self, rows: int) -> Floats:
+        return np.empty((2, rows, self._landmarks.shape[1]), dtype=self._dtype)
 
-    def evaluate(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
+    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
         refuse_negative(X)
         total, share = scratch
         tiny = np.finfo(self._dtype).tiny

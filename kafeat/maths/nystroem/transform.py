@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,14 +15,6 @@ _POWER_STEPS = 20
 
 # Columns that share a product: narrow enough to skip most of the zeros, wide enough for the speed of a product.
 _COLUMNS = 128
-
-
-class _Buffers(NamedTuple):
-    kernel: Floats
-    tile: Scratch
-    inputs: Floats
-    outputs: Floats
-    """Rows and features in float64, for features that would be lost in float32."""
 
 
 class LandmarkFeatures(Transform):
@@ -53,19 +45,18 @@ class LandmarkFeatures(Transform):
     def widest(self) -> int:
         return max(super().widest, int(self._m))
 
-    def scratch(self, rows: int) -> _Buffers:
+    def scratch(self, rows: int) -> Scratch:
         cast = rows if self._casts else 0
         inputs, outputs = np.empty((cast, self.n_features_in)), np.empty(cast * self.n_features_out)
         kernel = np.empty((rows, self._m), dtype=self._dtype)
-        return _Buffers(kernel, self._tile.scratch(rows), inputs, outputs)
+        return kernel, self._tile.scratch(rows), inputs, outputs
 
-    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
-        target = out
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+        (K, of_tile, inputs, outputs), target = scratch, out
         if self._casts:
-            scratch.inputs[...], X = X, scratch.inputs
-            target = shaped(scratch.outputs, out.shape, is_feature_major(out))
-        K = scratch.kernel
-        self._tile.evaluate(X, K, scratch.tile)
+            inputs[...], X = X, inputs
+            target = shaped(outputs, out.shape, is_feature_major(out))
+        self._tile.evaluate(X, K, of_tile)
         for start, block in self._blocks:
             np.matmul(K[:, start:], block, out=target[:, start : start + block.shape[1]])
         if self._casts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +13,7 @@ from kafeat.compiled.library import ARRAY, FLAG, REALS, SIZE, address, aligned, 
 from kafeat.contract.checks import refuse_negative
 from kafeat.contract.kernel_inputs import distances
 from kafeat.errors import UsageError
-from kafeat.types import Array, Floats, Scratch
+from kafeat.types import Floats
 
 # The numbers of these profiles in the C file.
 _PROFILES = {"gaussian": 0, "matern_1": 1, "rational_quadratic": 2, "matern_3": 3, "matern_5": 5}
@@ -103,119 +102,99 @@ class Landmarks:
         return self.rows.astype(np.float64)
 
 
-class KernelTile(ABC):
-    """k(x, l_j) of every row x of a tile with every landmark l_j."""
+Write = Callable[[Floats, Floats, Floats, Floats], object]
+"""Writes the kernel of rows (n, d) and landmarks into (n, m), C order. The last argument are buffers."""
 
-    def __init__(self, landmarks: Floats, dtype: np.dtype[Any]) -> None:
-        self._landmarks = np.ascontiguousarray(landmarks, dtype=dtype)
-        self._dtype = self.dtype = dtype
 
-    def scratch(self, rows: int) -> Scratch:
-        """Return buffers for tiles of `rows` rows: by default, one as large as the rows."""
-        return np.empty((rows, self._landmarks.shape[1]), dtype=self._dtype)
+class KernelTile:
+    """k(x, l_j) of every row x of a tile with every landmark l_j.
 
-    @abstractmethod
-    def evaluate(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+    `landmarks` are handed to `write` in `dtype`. It gets so many `buffers` (n, width), by default as wide as landmarks.
+    """
+
+    def __init__(
+        self,
+        landmarks: Floats,
+        dtype: np.dtype[Any],
+        write: Write,
+        buffers: int = 1,
+        width: int | None = None,
+    ) -> None:
+        self._landmarks, self._write = np.ascontiguousarray(landmarks, dtype=dtype), write
+        self.dtype, self._buffers = dtype, (buffers, landmarks.shape[1] if width is None else width)
+
+    def scratch(self, rows: int) -> Floats:
+        """Return the buffers for tiles of `rows` rows."""
+        return np.empty((self._buffers[0], rows, self._buffers[1]), dtype=self.dtype)
+
+    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
         """Write the kernel of `X` (rows, d) with the landmarks (m, d) into `out` (rows, m), C order."""
+        self._write(X, self._landmarks, out, scratch)
 
 
-class ProductTile(KernelTile):
-    """A function of x·l."""
+def product_tile(landmarks: Floats, dtype: np.dtype[Any], finish: Finish | None = None) -> KernelTile:
+    """Return a function of x·l."""
 
-    def __init__(self, landmarks: Floats, dtype: np.dtype[Any], finish: Finish | None = None) -> None:
-        super().__init__(landmarks, dtype)
-        self._finish = finish
+    def write(X: Floats, landmarks: Floats, out: Floats, _: Floats) -> None:
+        np.matmul(X, landmarks.T, out=out)
+        if finish:
+            finish(out)
 
-    def evaluate(self, X: Floats, out: Floats, scratch: Scratch) -> None:
-        np.matmul(X, self._landmarks.T, out=out)
-        if self._finish:
-            self._finish(out)
+    return KernelTile(landmarks, dtype, write)
 
 
-class DistanceTile(KernelTile):
-    """A function of c‖x − l‖² = c‖x‖² + c‖l‖² − 2c x·l, by one matrix product: [x, ‖x‖², 1]·[−2cl, c, c‖l‖²].
+def distance_tile(landmarks: Landmarks, factor: float, finish: Finish) -> KernelTile:
+    """Return a function of c‖x − l‖² = c‖x‖² + c‖l‖² − 2c x·l, by one matrix product: [x, ‖x‖², 1]·[−2cl, c, c‖l‖²].
 
     Both sides are moved to `centre` first, because the sum cancels less if the rows lie near 0. Landmarks so far away
     that float64 would cancel too much are compared by differences. Without a centre, as in files of format 1, it is the
     mean of the landmarks, and no differences are used. A sum may have the wrong sign, which `finish` must handle.
     """
+    rows, dtype = landmarks.doubles, landmarks.dtype
+    centre = (rows.mean(axis=0) if landmarks.centre is None else landmarks.centre).astype(dtype)
+    moved = rows - centre
+    norms = np.einsum("ij,ij->i", moved, moved)
+    # four terms of the size c‖l‖² where x is near l, and the kernel is not 0
+    cancelled = 4.0 * float(np.finfo(np.float64).eps) * abs(factor) * norms
+    far = np.flatnonzero(cancelled > (np.inf if landmarks.centre is None else _MOST_CANCELLED))
+    far_rows = rows[far]
 
-    def __init__(self, landmarks: Landmarks, factor: float, finish: Finish) -> None:
-        rows, dtype, centre = landmarks.doubles, landmarks.dtype, landmarks.centre
-        self._centre = (rows.mean(axis=0) if centre is None else centre).astype(dtype)
-        moved = rows - self._centre
-        super().__init__(moved, dtype)
-        norms = np.einsum("ij,ij->i", moved, moved)
-        # four terms of the size c‖l‖² where x is near l, and the kernel is not 0
-        cancelled = 4.0 * float(np.finfo(np.float64).eps) * abs(factor) * norms
-        self._far = np.flatnonzero(cancelled > (np.inf if centre is None else _MOST_CANCELLED))
-        self._far_rows, self._factor = rows[self._far], factor
-        both = np.vstack([-2.0 * factor * moved.T, np.full(len(moved), factor), factor * norms])
-        self._both = np.ascontiguousarray(both, dtype=dtype)
-        self._finish = finish
+    def write(X: Floats, both: Floats, out: Floats, scratch: Floats) -> None:
+        [sums] = scratch
+        moved = np.subtract(X, centre, out=sums[:, :-2])
+        np.einsum("ij,ij->i", moved, moved, out=sums[:, -2])
+        sums[:, -1] = 1.0
+        np.matmul(sums, both, out=out)
+        if len(far):
+            out[:, far] = factor * distances(X.astype(np.float64), far_rows, "sqeuclidean")
+        finish(out)
 
-    def scratch(self, rows: int) -> Floats:
-        return np.ones((rows, len(self._both)), dtype=self._dtype)
-
-    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
-        moved = np.subtract(X, self._centre, out=scratch[:, :-2])
-        np.einsum("ij,ij->i", moved, moved, out=scratch[:, -2])
-        np.matmul(scratch, self._both, out=out)
-        if len(self._far):
-            out[:, self._far] = self._factor * distances(X.astype(np.float64), self._far_rows, "sqeuclidean")
-        self._finish(out)
+    both = np.vstack([-2.0 * factor * moved.T, np.full(len(moved), factor), factor * norms])
+    return KernelTile(both, dtype, write, width=len(both))
 
 
-class SumsTile(KernelTile):
-    """A function of sums over the columns, of the terms in `sums_loop`, with x, l ≥ 0 except for cityblock."""
+def sums_tile(
+    term: Term, landmarks: Landmarks, finish: Callable[[Floats, Floats], object] | None = None
+) -> KernelTile:
+    """Return a function of sums over the columns, of the terms in `sums_loop`, with x, l ≥ 0 except for cityblock.
 
-    def __init__(
-        self, term: Term, landmarks: Floats, dtype: np.dtype[Any], finish: Finish | None = None
-    ) -> None:
-        super().__init__(landmarks, dtype)
-        self._signed, self._halves, self._finish = term == "cityblock", term == "harmonic", finish
-        # halves, so that sums of harmonic terms do not overflow
-        self._sum = sums_loop(term, 0.5 * self._landmarks if self._halves else self._landmarks, dtype)
+    `finish` turns the sums (rows, m) of rows X (rows, d) into the kernel, in place.
+    """
+    rows, dtype = np.ascontiguousarray(landmarks.rows, dtype=landmarks.dtype), landmarks.dtype
+    # halves, so that sums of harmonic terms do not overflow
+    halves = term == "harmonic"
+    add = sums_loop(term, 0.5 * rows if halves else rows, dtype)
 
-    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
-        if not self._signed:
+    def write(X: Floats, _: Floats, out: Floats, scratch: Floats) -> None:
+        if term != "cityblock":
             refuse_negative(X)
-        self._sum(np.multiply(X, self._dtype.type(0.5), out=scratch) if self._halves else X, out)
-        if self._halves:
-            out *= self._dtype.type(2.0)
-        self.finish(X, out)
+        add(np.multiply(X, dtype.type(0.5), out=scratch[0]) if halves else X, out)
+        if halves:
+            out *= dtype.type(2.0)
+        if finish:
+            finish(X, out)
 
-    def finish(self, X: Floats, sums: Floats) -> None:
-        """Turn the `sums` (rows, m) into the kernel, in place."""
-        if self._finish:
-            self._finish(sums)
-
-
-class ColumnTile(KernelTile):
-    """The input row already holds k(x, ·), and landmarks are numbers of columns."""
-
-    def __init__(self, columns: Array, scale: float, dtype: np.dtype[Any]) -> None:
-        super().__init__(np.empty((len(columns), 0)), dtype)
-        self._columns = columns
-        self._scale = dtype.type(scale)
-
-    def evaluate(self, X: Floats, out: Floats, scratch: Scratch) -> None:
-        np.take(X, self._columns, axis=1, out=out, mode="clip")  # already checked; "raise" would use a buffer
-        out /= self._scale
-
-
-class FunctionTile(KernelTile):
-    """A Python function k(X, Y) → (n, m)."""
-
-    def __init__(
-        self, function: Callable[[Floats, Floats], Any], landmarks: Floats, scale: float, dtype: np.dtype[Any]
-    ) -> None:
-        super().__init__(landmarks, dtype)
-        self._function = function
-        self._scale = scale
-
-    def evaluate(self, X: Floats, out: Floats, scratch: Scratch) -> None:
-        out[...] = call_kernel(self._function, X, self._landmarks) / self._scale
+    return KernelTile(rows, dtype, write)
 
 
 def call_kernel(function: Callable[[Floats, Floats], Any], X: Floats, Y: Floats) -> Floats:

@@ -1,24 +1,181 @@
-"""A feature map as an ONNX model."""
+"""A feature map as an ONNX model: its inputs, the operators of its steps one after the other, and its predictor.
+
+A function in `steps/` adds the operators of each kind. Plain numbers are inputs as they are, and categories are numbers
+that become their codes. If all categories of a column are whole numbers, the input is the number itself. Otherwise it
+is the place of the category in the list in the metadata.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper
 
+import kafeat.onnx.steps
 from kafeat._version import __version__
 from kafeat.chain.bound_chain import PREDICTION_DTYPE
+from kafeat.chain.chain import Chain, FittedStep
 from kafeat.contract.step import DOUBLE
 from kafeat.errors import UsageError
+from kafeat.io.columns.categories import Categories
+from kafeat.io.columns.columns import Columns
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.onnx.chain import category_metadata, emit_chain, emit_columns
 from kafeat.onnx.elementary import product
-from kafeat.onnx.graph import Graph, Value
+from kafeat.onnx.graph import Graph, Value, beside, where
+from kafeat.types import Array
+
+_WHOLE = re.compile(r"-?[0-9]+")
+# Not all larger whole numbers are numbers of float32.
+_LARGEST = 1 << 24
+
+Emit = Callable[[FittedStep, Value], Value]
+"""Adds the operators of a fitted step, which turn x (n, d) into its image. Refuses what no operator can compute."""
+
+
+def coded(columns: Columns) -> dict[int, Categories]:
+    """Return the features that are codes of categories, by place."""
+    categories, at = {}, 0
+    for column in columns.features:
+        if isinstance(column.categories, Categories):
+            categories[at] = column.categories
+        at += column.n_features
+    return categories
+
+
+def takes_numbers(categories: Categories) -> bool:
+    """Return True if the graph's inputs are the categories themselves, not their codes."""
+    whole = [int(value) for value in categories.values if _WHOLE.fullmatch(value)]
+    return len(set(whole)) == len(categories.values) and max(map(abs, whole)) <= _LARGEST
+
+
+def numbers_of(categories: Categories) -> Array:
+    """Return the graph's input for each category, in the order of their codes."""
+    if takes_numbers(categories):
+        return np.array([float(value) for value in categories.values])
+    return np.arange(len(categories.values), dtype=np.float64)
+
+
+def category_metadata(columns: Columns) -> dict[str, Any]:
+    """Return per column of categories their list, and whether the input is the number itself or its place in it."""
+    names = columns.names
+    return {
+        names[j]: {
+            "categories": list(column.values),
+            "input": "number" if takes_numbers(column) else "code",
+            "unknown": "rare" if column.rest else "zeros" if column.lenient else "refused",
+        }
+        for j, column in coded(columns).items()
+    }
+
+
+def emit_columns(columns: Columns, x: Value, dtype: np.dtype[Any]) -> Value:
+    """Return the rows as the first step sees them, in `dtype`. Refuse the rows that a reader would refuse."""
+    categories, graph = coded(columns), x.graph
+    with graph.computing_in(dtype), graph.inside("columns"):
+        bad = ~_finite(x)
+        if columns.missing:
+            bad = bad & ~x.op("IsNaN")
+        if not categories:
+            graph.refuse(bad)
+            return x
+        plain = np.array([j not in categories for j in range(columns.n_features)])
+        graph.refuse(bad & plain[None, :])
+        parts, start = [], 0
+        for j, column in [*categories.items(), (columns.n_features, None)]:
+            if start < j:
+                parts.append(x.span(start, j))
+            if column is not None:
+                parts.append(_code(x.span(j, j + 1), column))
+            start = j + 1
+        return beside(parts)
+
+
+def _code(x: Value, categories: Categories) -> Value:
+    """Return the code of each number (n, 1), or −1 for an unknown or missing one, which is refused unless allowed."""
+    numbers, graph = numbers_of(categories), x.graph
+    # A one in the place of the category, multiplied by the places from 1 on.
+    hits = x.op("Equal", numbers[None, :]).cast(graph.dtype)
+    code = hits.matmul(np.arange(1.0, len(numbers) + 1)[:, None]) - 1.0
+    if categories.rest:
+        code = where((code < 0.0) & _finite(x), float(len(numbers)), code)
+    if not categories.lenient:
+        graph.refuse(code < 0.0)
+        return code
+    known = x.op("Equal", x.op("Round")) & _finite(x)
+    graph.refuse(~(x.op("IsNaN") | known))
+    return code
+
+
+def _finite(x: Value) -> Value:
+    """Return True where an entry is a finite number."""
+    return abs(x) <= float(np.finfo(x.graph.dtype).max)
+
+
+def convertible() -> tuple[str, ...]:
+    """Return the kinds that a graph can have, in alphabetical order."""
+    return tuple(sorted(_emitters()))
+
+
+def emit_chain(chain: Chain, x: Value, dtype: np.dtype[Any]) -> Value:
+    """Return the outputs of a chain, (n, D), in the dtype of the graph. x is of `dtype`.
+
+    As in `transform`, steps before the cast compute in float64.
+    """
+    graph = x.graph
+    for i, fitted in enumerate(chain.steps):
+        kind = fitted.step.kind
+        computes = DOUBLE if i < chain.cast_after else graph.dtype
+        with graph.inside(f"steps[{i}]/{kind}"):
+            try:
+                x = _cast(x, dtype, fitted.bind(computes).reads(computes))
+                with graph.computing_in(computes):
+                    x, dtype = _emitter(kind)(fitted, x), computes
+            except UsageError as error:
+                raise UsageError(f"steps[{i}].{error}") from None
+    if dtype != graph.dtype:
+        x = x.cast(graph.dtype)
+    return x
+
+
+def _cast(x: Value, dtype: np.dtype[Any], wanted: np.dtype[Any]) -> Value:
+    """Return x, which is of `dtype`, as a step wants it. Refuse a row with a number that this cannot hold."""
+    if dtype == wanted:
+        return x
+    if wanted != DOUBLE:
+        with x.graph.computing_in(dtype):
+            x.graph.refuse(~(abs(x) <= float(np.finfo(wanted).max)))
+    return x.cast(wanted)
+
+
+@cache
+def _emitters() -> dict[str, Emit]:
+    """Return the functions `emit_<kind>` that the modules in `steps/` define, by kind."""
+    emitters = {}
+    for module in iter_modules(kafeat.onnx.steps.__path__, "kafeat.onnx.steps."):
+        for name, member in vars(import_module(module.name)).items():
+            if name.startswith("emit_") and member.__module__ == module.name:
+                emitters[name.removeprefix("emit_")] = member
+    return emitters
+
+
+def _emitter(kind: str) -> Emit:
+    if kind not in _emitters():
+        raise UsageError(
+            f"kind: expected a step that ONNX has operators for, got {kind}; these have a form: "
+            f"{', '.join(convertible())}"
+        )
+    return _emitters()[kind]
+
 
 INPUT, OUTPUT, PREDICTIONS = "X", "Z", "P"
 LOWEST_OPSET, OPSET = 13, 17

@@ -19,8 +19,7 @@ from kafeat.io.columns.columns import Columns
 from kafeat.io.storage.location import write_file
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.onnx.chain import coded, numbers_of
-from kafeat.onnx.model import INPUT, OPSET, to_model
+from kafeat.onnx.model import INPUT, OPSET, coded, numbers_of, to_model
 from kafeat.runtime.run import InMemory, RowPolicy, run
 from kafeat.types import Floats, Mask
 

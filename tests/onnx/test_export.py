@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("one_limit")
 
 import kafeat.onnx  # noqa: E402
 from kafeat.onnx import saving  # noqa: E402
-from kafeat.onnx.chain import convertible  # noqa: E402
+from kafeat.onnx.model import convertible  # noqa: E402
 
 CANNOT = frozenset({"target", "text", "trees"})
 """Kinds without an ONNX form. A new kind gets a function in kafeat/onnx/steps, or its name here."""
@@ -393,7 +393,7 @@ def test_what_no_operator_computes_is_refused_with_its_place(monkeypatch, tmp_pa
     told = r"steps\[0\]\.kernel: expected a kernel by name, got a Python function"
     with pytest.raises(UsageError, match=told):
         kafeat.onnx.to_model(fm)
-    monkeypatch.delitem(importlib.import_module("kafeat.onnx.chain")._emitters(), "standardize")
+    monkeypatch.delitem(importlib.import_module("kafeat.onnx.model")._emitters(), "standardize")
     told = r"steps\[0\]\.kind: expected a step that ONNX has .* got standardize"
     with pytest.raises(UsageError, match=told):
         kafeat.onnx.to_model(chain({"kind": "standardize"}))
@@ -408,7 +408,7 @@ def test_a_graph_that_is_too_large_is_refused_before_it_is_made(monkeypatch) -> 
 
 
 def test_a_graph_that_errs_is_not_written(monkeypatch, tmp_path) -> None:
-    emitters = importlib.import_module("kafeat.onnx.chain")._emitters()
+    emitters = importlib.import_module("kafeat.onnx.model")._emitters()
     emit = emitters["arc_cosine"]
     monkeypatch.setitem(emitters, "arc_cosine", lambda fitted, x: emit(fitted, x) * 1.0001)
     fm = chain({"kind": "arc_cosine", "n_components": 40})

@@ -8,7 +8,6 @@ Source: Shawe-Taylor & Cristianini 2004, section 9.2 (all-subsets and ANOVA kern
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -93,21 +92,13 @@ class AnovaKernel(TiledKernel):
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
         # a product of `degree` factors has the whole scale
         factor = p.gamma / landmarks.scale ** (1.0 / p.degree)
-        return _AnovaTile(landmarks.doubles * factor, landmarks.dtype, p.degree)
 
+        def write(X: Floats, rows: Floats, out: Floats, scratch: Floats) -> None:
+            out[...] = sets_of_size(outer_terms(X, rows, scratch[-2]), scratch[:-2], scratch[-1])
 
-class _AnovaTile(KernelTile):
-    def __init__(self, landmarks: Floats, dtype: np.dtype[Any], degree: int) -> None:
-        super().__init__(landmarks, dtype)
-        self._degree = degree
-
-    def scratch(self, rows: int) -> Floats:
-        return np.empty((self._degree + 2, rows, len(self._landmarks)), dtype=self._dtype)
-
-    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
-        *sums, term, product = range(self._degree + 2)
-        terms = outer_terms(X, self._landmarks, scratch[term])
-        out[...] = sets_of_size(terms, scratch[: len(sums)], scratch[product])
+        return KernelTile(
+            landmarks.doubles * factor, landmarks.dtype, write, p.degree + 2, len(landmarks.rows)
+        )
 
 
 class AllSubsetsKernel(TiledKernel):
@@ -131,16 +122,9 @@ class AllSubsetsKernel(TiledKernel):
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
         # every factor gets an equal part of the scale, so that no partial product exceeds the range of the dtype
         share = landmarks.scale ** (-1.0 / landmarks.rows.shape[1])
-        return _SubsetsTile(landmarks.doubles * (p.gamma * share), landmarks.dtype, share)
 
+        def write(X: Floats, rows: Floats, out: Floats, scratch: Floats) -> None:
+            all_sets(outer_terms(X, rows, scratch[0]), out, share)
 
-class _SubsetsTile(KernelTile):
-    def __init__(self, landmarks: Floats, dtype: np.dtype[Any], share: float) -> None:
-        super().__init__(landmarks, dtype)
-        self._share = share
-
-    def scratch(self, rows: int) -> Floats:
-        return np.empty((rows, len(self._landmarks)), dtype=self._dtype)
-
-    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
-        all_sets(outer_terms(X, self._landmarks, scratch), out, self._share)
+        rows = landmarks.doubles * (p.gamma * share)
+        return KernelTile(rows, landmarks.dtype, write, width=len(rows))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.maths.kernel import Kernel, KernelParameters, TiledKernel
-from kafeat.maths.kernel_tiles import KernelTile, Landmarks, ProductTile
+from kafeat.maths.kernel_tiles import KernelTile, Landmarks, product_tile
 from kafeat.types import Floats
 
 
@@ -36,7 +35,7 @@ class LinearKernel(DotProductKernel, TiledKernel):
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
         # both factors of a product of the size of `scale` are representable, but the product need not be
-        return ProductTile(landmarks.doubles / landmarks.scale, landmarks.dtype)
+        return product_tile(landmarks.doubles / landmarks.scale, landmarks.dtype)
 
 
 class PolynomialKernel(DotProductKernel, TiledKernel):
@@ -54,7 +53,7 @@ class PolynomialKernel(DotProductKernel, TiledKernel):
             dots += dots.dtype.type(p.coef0 / root)
             np.power(dots, p.degree, out=dots)
 
-        return ProductTile(landmarks.doubles * (p.gamma / root), landmarks.dtype, finish)
+        return product_tile(landmarks.doubles * (p.gamma / root), landmarks.dtype, finish)
 
 
 class SigmoidKernel(DotProductKernel, TiledKernel):
@@ -69,7 +68,7 @@ class SigmoidKernel(DotProductKernel, TiledKernel):
             dots += dots.dtype.type(p.coef0)
             np.tanh(dots, out=dots)
 
-        return ProductTile(landmarks.rows, landmarks.dtype, finish)
+        return product_tile(landmarks.rows, landmarks.dtype, finish)
 
 
 class SeriesKernel(DotProductKernel, TiledKernel):
@@ -91,7 +90,7 @@ class SeriesKernel(DotProductKernel, TiledKernel):
                 total += dots.dtype.type(coefficient)
             dots[...] = total
 
-        return ProductTile(landmarks.doubles * (p.gamma * factor), landmarks.dtype, finish)
+        return product_tile(landmarks.doubles * (p.gamma * factor), landmarks.dtype, finish)
 
 
 def scaled_series(coefficients: Sequence[float], scale: float) -> tuple[list[float], float, float]:
@@ -119,24 +118,19 @@ class CosineKernel(TiledKernel):
         return Gram(inputs.dots / scale, ((x > 0).astype(float), (y > 0).astype(float)))
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        return _CosineTile(landmarks.rows, landmarks.dtype)
+        norms = np.linalg.norm(landmarks.doubles, axis=1, keepdims=True)
+        units = landmarks.rows / np.where(norms > 0.0, norms, 1.0)
+        return KernelTile(units, landmarks.dtype, self._write)
 
-
-class _CosineTile(KernelTile):
-    """Landmarks of length 1, and rows divided by their lengths."""
-
-    def __init__(self, landmarks: Floats, dtype: np.dtype[Any]) -> None:
-        norms = np.linalg.norm(landmarks.astype(np.float64), axis=1, keepdims=True)
-        super().__init__(landmarks / np.where(norms > 0.0, norms, 1.0), dtype)
-
-    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
+    @staticmethod
+    def _write(X: Floats, landmarks: Floats, out: Floats, scratch: Floats) -> None:
         # By powers of two near the largest entries, which is exact, so that squares stay within the dtype.
         exponents = np.frexp(np.abs(X).max(axis=1, initial=0.0))[1]
         most = np.finfo(X.dtype).maxexp - 2
         units = np.ldexp(X.dtype.type(1.0), -exponents.clip(-most, most))
-        scaled = np.multiply(X, units[:, None], out=scratch)
+        scaled = np.multiply(X, units[:, None], out=scratch[0])
         norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
-        np.matmul(scaled, self._landmarks.T, out=out)
+        np.matmul(scaled, landmarks.T, out=out)
         out /= np.where(norms > 0.0, norms, X.dtype.type(1.0))[:, None]
 
 

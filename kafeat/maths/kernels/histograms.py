@@ -8,7 +8,6 @@ table 1). A map of order n has n frequencies, the multiples of L = 2π/Λ; Λ is
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
 
@@ -18,9 +17,9 @@ from kafeat.maths.kernel import KernelParameters, TiledKernel, as_coordinates, u
 from kafeat.maths.kernel_tiles import (
     KernelTile,
     Landmarks,
-    SumsTile,
     exponential,
     profile_loop,
+    sums_tile,
 )
 from kafeat.types import Floats
 
@@ -105,9 +104,7 @@ class AdditiveChi2Kernel(SpectralKernel):
         return 5.86 * np.sqrt(order) + 3.65, 8.80 * np.sqrt(order + 4.44) - 12.6
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        return SumsTile(
-            "harmonic", landmarks.rows, landmarks.dtype, lambda sums: np.add(sums, sums, out=sums)
-        )
+        return sums_tile("harmonic", landmarks, lambda _, sums: np.add(sums, sums, out=sums))
 
 
 class HellingerKernel(AdditiveKernel):
@@ -121,19 +118,12 @@ class HellingerKernel(AdditiveKernel):
         return np.ones_like(ratio)
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        return _HellingerTile(landmarks.rows, landmarks.dtype)
+        return KernelTile(np.sqrt(landmarks.doubles), landmarks.dtype, self._write)
 
-
-class _HellingerTile(KernelTile):
-    """Dot products of square roots."""
-
-    def __init__(self, landmarks: Floats, dtype: np.dtype[Any]) -> None:
-        super().__init__(np.sqrt(landmarks.astype(np.float64)), dtype)
-
-    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
+    @staticmethod
+    def _write(X: Floats, roots: Floats, out: Floats, scratch: Floats) -> None:
         refuse_negative(X)
-        roots = np.sqrt(X, out=scratch)
-        np.matmul(roots, self._landmarks.T, out=out)
+        np.matmul(np.sqrt(X, out=scratch[0]), roots.T, out=out)
 
 
 class IntersectionKernel(SpectralKernel):
@@ -156,7 +146,7 @@ class IntersectionKernel(SpectralKernel):
         return 2.38 * np.log(order + 0.8) + 5.6, 2.00 * np.log(order + 0.99) + 3.52
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        return SumsTile("intersection", landmarks.rows, landmarks.dtype)
+        return sums_tile("intersection", landmarks)
 
 
 class JensenShannonKernel(SpectralKernel):
@@ -179,20 +169,15 @@ class JensenShannonKernel(SpectralKernel):
         return 6.64 * np.sqrt(order) + 7.24, 9.63 * np.sqrt(order + 1.0) - 2.93
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        return _JensenShannonTile(landmarks.rows, landmarks.dtype)
+        return KernelTile(landmarks.rows, landmarks.dtype, self._write, 2)
 
-
-class _JensenShannonTile(KernelTile):
-    """One pass over the tile for each landmark."""
-
-    def scratch(self, rows: int) -> Floats:
-        return np.empty((2, rows, self._landmarks.shape[1]), dtype=self._dtype)
-
-    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
+    @staticmethod
+    def _write(X: Floats, landmarks: Floats, out: Floats, scratch: Floats) -> None:
+        """Make one pass over the tile for each landmark."""
         refuse_negative(X)
         total, share = scratch
-        tiny = np.finfo(self._dtype).tiny
-        for j, landmark in enumerate(self._landmarks):
+        tiny = np.finfo(out.dtype).tiny
+        for j, landmark in enumerate(landmarks):
             np.add(X, landmark, out=total)
             np.maximum(total, tiny, out=total)
             for part, target in ((X, share), (landmark, total)):
@@ -202,7 +187,7 @@ class _JensenShannonTile(KernelTile):
                 target *= part
             total += share
             total.sum(axis=1, out=out[:, j])
-        out *= self._dtype.type(-0.5)
+        out *= out.dtype.type(-0.5)
 
 
 ADDITIVE: dict[str, AdditiveKernel] = {
@@ -250,20 +235,15 @@ class Chi2Kernel(TiledKernel):
         return unit_gram(np.exp(-p.gamma * distance))
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        return _Chi2Tile(landmarks.rows, landmarks.dtype, p.gamma)
+        dtype, exp = landmarks.dtype, profile_loop("gaussian", exponential, landmarks.dtype)
+        of_landmarks = np.ascontiguousarray(landmarks.rows, dtype=dtype).sum(axis=1)
 
+        def finish(X: Floats, sums: Floats) -> None:
+            # (x − l)²/(x + l) = x + l − 4xl/(x + l)
+            sums *= dtype.type(4.0)
+            sums -= X.sum(axis=1)[:, None]
+            sums -= of_landmarks
+            sums *= dtype.type(p.gamma)
+            exp(sums)
 
-class _Chi2Tile(SumsTile):
-    """(x − l)²/(x + l) = x + l − 4xl/(x + l)."""
-
-    def __init__(self, landmarks: Floats, dtype: np.dtype[Any], gamma: float) -> None:
-        super().__init__("harmonic", landmarks, dtype)
-        self._sums = self._landmarks.sum(axis=1)
-        self._gamma, self._exp = gamma, profile_loop("gaussian", exponential, dtype)
-
-    def finish(self, X: Floats, sums: Floats) -> None:
-        sums *= self._dtype.type(4.0)
-        sums -= X.sum(axis=1)[:, None]
-        sums -= self._sums
-        sums *= self._dtype.type(self._gamma)
-        self._exp(sums)
+        return sums_tile("harmonic", landmarks, finish)

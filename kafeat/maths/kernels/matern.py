@@ -7,7 +7,7 @@ import numpy as np
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.maths.fourier.spectra import IsotropicDistribution
 from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, TiledKernel, unit_gram
-from kafeat.maths.kernel_tiles import DistanceTile, KernelTile, Landmarks, Profile, profile_loop
+from kafeat.maths.kernel_tiles import KernelTile, Landmarks, Profile, distance_tile, profile_loop
 from kafeat.types import Floats
 
 # Bessel functions of higher orders overflow in float64 at arguments that matter.
@@ -38,7 +38,7 @@ class MaternKernel(ShiftInvariantKernel, TiledKernel):
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
         made = profile_loop(_PROFILES.get(p.nu), lambda scaled: _finish(scaled, p.nu), landmarks.dtype)
-        return DistanceTile(landmarks, 2.0 * p.nu * p.gamma, made)
+        return distance_tile(landmarks, 2.0 * p.nu * p.gamma, made)
 
 
 def matern_profile(t: Floats, nu: float) -> Floats:

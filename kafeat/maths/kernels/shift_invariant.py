@@ -22,12 +22,12 @@ from kafeat.maths.kernel import (
     unit_gram,
 )
 from kafeat.maths.kernel_tiles import (
-    DistanceTile,
     KernelTile,
     Landmarks,
-    SumsTile,
+    distance_tile,
     exponential,
     profile_loop,
+    sums_tile,
 )
 from kafeat.types import Floats
 
@@ -46,7 +46,7 @@ class RbfKernel(ShiftInvariantKernel, TiledKernel, DifferentiableKernel):
         return IsotropicDistribution(p.gamma, float(np.sqrt(2.0)), _gaussian)
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        return DistanceTile(landmarks, -p.gamma, profile_loop("gaussian", exponential, landmarks.dtype))
+        return distance_tile(landmarks, -p.gamma, profile_loop("gaussian", exponential, landmarks.dtype))
 
     def with_slope(self, squared: Floats, p: KernelParameters) -> tuple[Floats, Floats]:
         K = np.exp(-p.gamma * squared)
@@ -85,7 +85,7 @@ class RationalQuadraticKernel(ShiftInvariantKernel, TiledKernel, DifferentiableK
             np.exp(scaled, out=scaled)
 
         made = profile_loop("rational_quadratic", finish, landmarks.dtype, p.alpha)
-        return DistanceTile(landmarks, p.gamma / p.alpha, made)
+        return distance_tile(landmarks, p.gamma / p.alpha, made)
 
     def with_slope(self, squared: Floats, p: KernelParameters) -> tuple[Floats, Floats]:
         base = 1.0 + p.gamma / p.alpha * squared
@@ -115,11 +115,11 @@ class LaplacianKernel(ShiftInvariantKernel, TiledKernel):
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
         exp = profile_loop("gaussian", exponential, landmarks.dtype)
 
-        def finish(sums: Floats) -> None:
+        def finish(_: Floats, sums: Floats) -> None:
             sums *= sums.dtype.type(-p.gamma)
             exp(sums)
 
-        return SumsTile("cityblock", landmarks.rows, landmarks.dtype, finish)
+        return sums_tile("cityblock", landmarks, finish)
 
 
 class CauchyKernel(ShiftInvariantKernel):

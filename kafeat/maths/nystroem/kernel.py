@@ -17,7 +17,7 @@ from kafeat.contract.step import DOUBLE, Sample, refuse_parameter
 from kafeat.contract.threads import check
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel, as_coordinates
-from kafeat.maths.kernel_tiles import ColumnTile, FunctionTile, KernelTile, Landmarks, call_kernel
+from kafeat.maths.kernel_tiles import KernelTile, Landmarks, call_kernel
 from kafeat.maths.nystroem.landmarks import POINTS, FitSample, Given, Indices, Profile
 from kafeat.types import Array, Floats
 
@@ -143,7 +143,10 @@ class FunctionKernel(TiledKernel):
         return np.concatenate([np.empty(0), *(call_kernel(self._function, x, x).diagonal() for x in parts)])
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        return FunctionTile(self._function, landmarks.rows, landmarks.scale, landmarks.dtype)
+        def write(X: Floats, rows: Floats, out: Floats, _: Floats) -> None:
+            out[...] = call_kernel(self._function, X, rows) / landmarks.scale
+
+        return KernelTile(landmarks.rows, landmarks.dtype, write, 0)
 
 
 def evaluate(tile: KernelTile, X: Floats, rows: Indices, m: int) -> Floats:
@@ -177,13 +180,22 @@ def _refuse_not_finite(values: Floats, name: str) -> None:
 
 
 class _Columns(TiledKernel):
+    """Rows that already hold k(x, ·). Landmarks are numbers of columns."""
+
     scaled = True
 
     def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
         raise UsageError(NO_EXACT)
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        return ColumnTile(landmarks.rows, landmarks.scale, landmarks.dtype)
+        columns: Array = landmarks.rows
+        scale = landmarks.dtype.type(landmarks.scale)
+
+        def write(X: Floats, _: Floats, out: Floats, __: Floats) -> None:
+            np.take(X, columns, axis=1, out=out, mode="clip")  # already checked; "raise" would use a buffer
+            out /= scale
+
+        return KernelTile(np.empty((len(columns), 0)), landmarks.dtype, write, 0)
 
 
 class PrecomputedKernel(LandmarkKernel):

@@ -13,9 +13,9 @@ from kafeat.chain.parallel import ParallelChains
 from kafeat.errors import UsageError
 from kafeat.maths.fourier.features import length_scales
 from kafeat.maths.fourier.structured import StructuredAngles
-from kafeat.onnx.chain import emit_chain
 from kafeat.onnx.elementary import flattened, product, refuse_negative
 from kafeat.onnx.graph import Graph, Value, beside
+from kafeat.onnx.model import emit_chain
 from kafeat.samplers.arc_cosine import ArcCosine
 from kafeat.samplers.fourier import Fourier
 from kafeat.samplers.homogeneous import Homogeneous

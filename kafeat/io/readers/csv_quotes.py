@@ -15,6 +15,8 @@ _QUOTE, _LF = b'"\n'
 # In Latin-1 these are control characters, which do not occur in text.
 _OF_WINDOWS = re.compile(rb"[\x80-\x9f]")
 BOM = b"\xef\xbb\xbf"
+_WITHIN = re.compile(b'(?:[^"]++|"")*+')
+"""A quoted value up to the quote that closes it."""
 
 
 def whole_rows(
@@ -39,9 +41,10 @@ def whole_rows(
                 f"{location}: line {line}: expected a row of less than {LONGEST} bytes, got a longer one; is a quote "
                 "left open?"
             )
-    problem = quotes.problem(b"")
-    if problem is not None:
-        raise DataError(f"{location}: {problem}")
+    if quotes.inside:
+        raise DataError(
+            f"{location}: line {quotes.opened}: expected a quote that closes the value opened in this line, got none"
+        )
 
 
 def not_utf8(data: bytes, line: int = 1, at: int = 0, whole: bool = True) -> str | None:
@@ -79,26 +82,17 @@ class Quotes:
         )
         self.inside = False
         """A quoted value has not ended."""
-        self._closed = False
-        """Only blanks have come since a closing quote."""
-        self._last, self.line, self._opened = _LF, 1, 1
+        self.line, self.opened = 1, 1
+        """The lines in which the next piece begins, and in which the last quoted value does."""
         self._line_end = b""
 
     def problem(self, data: bytes) -> str | None:
-        """Check the next piece, and return the problem of its quotes, if any. An empty piece ends the text."""
-        if not data:
-            opened = (
-                f"line {self._opened}: expected a quote that closes the value opened in this line, got none"
-            )
-            return opened if self.inside else None
+        """Check the next piece, which ends with a line or the text, and return the problem of its quotes, if any."""
         if not self._line_end:
             self._line_end = b"\n" if b"\n" in data else b"\r"
             data = data.removeprefix(BOM)
-        problem = None if self._all_in_place(data) else self._follow(bytes([self._last]) + data)
+        problem = None if self._all_in_place(data) else self._follow(b"\n" + data)
         self.line += data.count(self._line_end)
-        self._last = data[-1] if data else _LF
-        if self._last == _QUOTE and not (self.inside or self._closed):
-            self._last = 0  # a character of a value: a quote next to it does not open a value
         return problem
 
     def _all_in_place(self, data: bytes) -> bool:
@@ -106,50 +100,37 @@ class Quotes:
 
         Then every second quote opens a value. Return false if the quotes must be followed one by one.
         """
-        if not self._closed and b'"' not in data:
+        if b'"' not in data:
             return True
         codes = np.frombuffer(data, np.uint8)
         places = np.flatnonzero(codes == _QUOTE)
         inside = int(self.inside)
         opening, closing = places[inside::2], places[1 - inside :: 2]
-        before = np.where(opening > 0, codes[opening - 1], self._last)
+        before = np.where(opening > 0, codes[opening - 1], _LF)
         after = codes[closing[closing < len(codes) - 1] + 1]
-        sound = self._near[before].all() and self._near[after].all()
-        if not sound or (self._closed and not self._near[codes[0]]):
+        if not (self._near[before].all() and self._near[after].all()):
             return False
         self.inside = len(closing) < len(opening) + inside
-        self._closed = not self.inside and codes[-1] == _QUOTE
         first = opening[before != _QUOTE]
         if self.inside and len(first):
-            self._opened = self.line + data.count(self._line_end, 0, first[-1])
+            self.opened = self.line + data.count(self._line_end, 0, first[-1])
         return True
 
     def _follow(self, data: bytes) -> str | None:
-        """Check one quote after the other. `data` begins with the byte before the piece."""
-        at, opened = 1, None
+        """Check one quote after the other. `data` begins with a line end before the piece."""
+        at = 1
         while at < len(data):
-            if self.inside:
-                at = data.find(b'"', at) + 1
-                if not at:
+            if not self.inside:
+                at = _end(self._sound, data, at) + 1
+                if at > len(data):
                     break
-                self.inside, self._closed = False, True
-            elif self._closed:
-                end = _end(self._blanks, data, at)
-                if end == len(data):
-                    break
-                self._closed = False
-                self.inside = data[at - 1 : end + 1] == b'""'
-                if not self.inside and data[end] not in self._ends:
-                    return self._text_after(data, end)
-                at = end + 1
-            else:
-                at = _end(self._sound, data, at)
-                if at == len(data):
-                    break
-                at = opened = at + 1
-                self.inside = True
-        if opened is not None:
-            self._opened = self.line + data.count(self._line_end, 1, opened)
+                self.inside, self.opened = True, self.line + data.count(self._line_end, 1, at)
+            quote = _end(_WITHIN, data, at)
+            if quote == len(data):
+                break
+            self.inside, at = False, _end(self._blanks, data, quote + 1)
+            if at < len(data) and data[at] not in self._ends:
+                return self._text_after(data, at)
         return None
 
     def _text_after(self, data: bytes, at: int) -> str:

@@ -34,18 +34,18 @@ _MAGIC = 6
 
 
 class HashingStream(io.RawIOBase):
-    """The raw bytes of a file or of standard input, with their hash.
+    """The raw bytes of a file or of standard input, `hashed` if they can be read once only.
 
     A `prompt` stream is read up to its next pause, and is then `paused`.
     """
 
     _file: io.RawIOBase | None = None  # if it cannot be opened, Python still calls close()
 
-    def __init__(self, location: Location, prompt: bool = False) -> None:
+    def __init__(self, location: Location, prompt: bool = False, hashed: bool = True) -> None:
         self._location, self.prompt, self.paused = location, prompt, False
         self._file = location.open()
-        self._hash = hashlib.sha256()
-        # Arrow reads ahead in its own thread, also while `digest` reads the rest of a limited input.
+        self._hash = hashlib.sha256() if hashed else None
+        # A thread may read ahead while `digest` reads the rest of a limited input.
         self._lock = threading.Lock()
         self.ended = False
         self._ahead = b""
@@ -75,14 +75,15 @@ class HashingStream(io.RawIOBase):
             except OSError as error:
                 raise self._location.refusal(error) from error
             self.ended = len(data) < size and not self.paused
-            self._hash.update(data)
+            if self._hash is not None:
+                self._hash.update(data)
             return data
 
     def digest(self) -> str:
         """Return the SHA-256 of all bytes. Read the rest if necessary."""
         while not self.ended:
             self._take(1 << 20)
-        return self._hash.hexdigest()
+        return "" if self._hash is None else self._hash.hexdigest()
 
     def close(self) -> None:
         if self._file is not None:
@@ -269,7 +270,9 @@ class TextInput:
         yield pipe
 
     def _open(self) -> DecompressedStream:
-        text = DecompressedStream(self._name, HashingStream(self._place), self._binary, self._encoding)
+        text = DecompressedStream(
+            self._name, HashingStream(self._place, hashed=False), self._binary, self._encoding
+        )
         if self.skipped:
             text.look(self.skipped)
             text.drop(self.skipped)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from kafeat.contract.coding import Coding
 from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.contract.ngrams import BUCKETS
 from kafeat.contract.step import DOUBLE
+from kafeat.contract.traits import ColumnTraits
 from kafeat.errors import DataError, quoted
 from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.columns.columns import Column, Columns
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from kafeat.io.columns.fields import Field, Table
 
 
-Special = TypeVar("Special", Coding, str)
+_PLAIN = ColumnTraits()
 
 
 def choose(
@@ -30,51 +31,43 @@ def choose(
     include: Sequence[str] | None,
     exclude: Sequence[str],
     labels: Sequence[str],
-    coded: Mapping[str, Coding] | None = None,
+    read: ColumnTraits = _PLAIN,
     missing: bool = False,
-    times: Mapping[str, str] | None = None,
-    texts: Iterable[str] = (),
 ) -> Columns:
     """Choose the columns to fit on: those in `include`, or all numeric ones except row names, `exclude` and labels.
 
-    The columns of `coded` are features that are read as categories, whatever their type. Their vocabularies grow while
-    the table is read: see `Columns.settled`. The columns of `times` are features that are read as times, in the hours
-    of the given time zone, and those of `texts` are read as the counts of their n-grams. All names may be shell
-    patterns. Columns in `exclude` may be absent, so that one config serves files with labels and files without.
+    The columns that `read` names are features, whatever their type: categories, whose vocabularies grow while the table
+    is read (see `Columns.settled`), times in the hours of a zone, and texts as the counts of their n-grams. All names
+    may be shell patterns. Columns in `exclude` may be absent, so that one config serves files with labels and without.
     """
     require(table, labels, "--label")
     left_out = {*_expanded(table, exclude, "columns.exclude"), *labels}
     if include is not None:
         include = [name for name in _expanded(table, include, "columns.include") if name not in left_out]
         require(table, include, "columns.include")
-    coded = _special(table, coded or {}, include, left_out, "one_hot")
-    timed = _special(table, times or {}, include, left_out, "date_parts")
-    texts = _special(table, dict.fromkeys(texts, ""), include, left_out, "text")
-    special = {*coded, *timed, *texts}
-    for name in special:
-        kinds: dict[str, Collection[str]] = {"one_hot": coded, "date_parts": timed, "text": texts}
-        naming = [kind for kind, named in kinds.items() if name in named]
-        if len(naming) > 1:
-            raise table.refusal(name, f"expected {' or '.join(naming)} to name it, got both")
-    fields = _numeric(table, left_out, special) if include is None else fields_of(table, include)
+    kinds, special = dict[str, str](), dict[str, Any]()
+    for requested, kind in ((read.coded, "one_hot"), (read.times, "date_parts"), (read.texts, "text")):
+        named = _special(table, requested, include, left_out, kind)
+        for name in (name for name in named if name in kinds):
+            raise table.refusal(name, f"expected {kinds[name]} or {kind} to name it, got both")
+        kinds, special = kinds | dict.fromkeys(named, kind), special | named
+    fields = _numeric(table, left_out, set(kinds)) if include is None else fields_of(table, include)
     fields_of(table, (field.name for field in fields))
     for field in fields:
-        _check_feature(table, field, field.name in {*coded, *texts}, field.name in timed)
+        _check_feature(table, field, kinds.get(field.name))
     if not fields:
         raise DataError(
             f"{table.location}: expected at least one numeric feature column, got none{_texts(table)}"
         )
-    forms = {field.name: times_of(table, field) for field in fields if field.name in timed}
-    unread = [field for field in fields if field.name not in special]
+    forms = {field.name: times_of(table, field) for field in fields if kinds.get(field.name) == "date_parts"}
+    unread = [field for field in fields if field.name not in kinds]
     refuse_unclear(table, [*unread, *fields_of(table, labels)], forms, missing, labels)
-    features = tuple(
-        Column(field.name, BUCKETS, text=True, dialect=table.asked.dialect)
-        if field.name in texts
-        else _feature(table, field, coded, timed, forms)
-        for field in fields
-    )
-    groups = frozenset(name for name, coding in coded.items() if coding.group)
-    chosen = Columns(features, table.positional, _width(table), missing, groups)
+    features = [
+        _feature(table, one, kinds.get(one.name), special.get(one.name), forms.get(one.name))
+        for one in fields
+    ]
+    groups = frozenset(name for name, how in special.items() if isinstance(how, Coding) and how.group)
+    chosen = Columns(tuple(features), table.positional, _width(table), missing, groups)
     _refuse_one_name(table, chosen)
     return chosen
 
@@ -97,15 +90,16 @@ def _expanded(table: Table, requested: Iterable[str], origin: str) -> list[str]:
 
 def _special(
     table: Table,
-    requested: Mapping[str, Special],
+    requested: Mapping[str, Any] | Sequence[str],
     include: Sequence[str] | None,
     left_out: set[str],
     kind: str,
-) -> dict[str, Special]:
-    """Return the columns that a step names, with the values of `requested`. They must be features."""
-    special: dict[str, Special] = {}
+) -> dict[str, Any]:
+    """Return the columns that a step names, with the values of `requested` if it has any. They must be features."""
+    special = dict[str, Any]()
+    how = requested if isinstance(requested, Mapping) else dict.fromkeys(requested)
     included = None if include is None else set(include)
-    expansions = list(_expansions(table, requested, kind))
+    expansions = list(_expansions(table, how, kind))
     require(table, (name for _, names in expansions for name in names), kind)
     for request, names in expansions:
         features = [n for n in names if n not in left_out and (included is None or n in included)]
@@ -115,7 +109,7 @@ def _special(
                 f"expected a feature, as {kind} names it, got a column that is left out, or is the label, the weight "
                 "or the split: take it out of the columns of the step",
             )
-        special |= dict.fromkeys(features, requested[request])
+        special |= dict.fromkeys(features, how[request])
     return special
 
 
@@ -129,12 +123,12 @@ def _numeric(table: Table, left_out: set[str], special: set[str]) -> list[Field]
     return fields
 
 
-def _check_feature(table: Table, field: Field, coded: bool, timed: bool) -> None:
-    """Refuse a column that cannot be read as the requested feature."""
+def _check_feature(table: Table, field: Field, kind: str | None) -> None:
+    """Refuse a column that cannot be read as the kind of step that names it does, or as numbers."""
     if is_harmful(field.name):
         raise table.refusal(field.name, "expected a name without control characters")
-    if coded or timed:
-        _check_special(table, field, coded)
+    if kind is not None:
+        _check_special(table, field, kind != "date_parts")
     elif field.kind == "list" and field.width is None:
         raise table.refusal(
             field.name,
@@ -146,22 +140,18 @@ def _check_feature(table: Table, field: Field, coded: bool, timed: bool) -> None
         raise table.refusal(field.name, f"expected numbers, got {field.spelled}{advice}")
 
 
-def _feature(
-    table: Table,
-    field: Field,
-    coded: Mapping[str, Coding],
-    timed: Mapping[str, str],
-    forms: Mapping[str, Guess],
-) -> Column:
-    """Return the column of a field, with a vocabulary that grows if it is read as categories."""
-    place = f"{table.location}: column {quoted(field.name)}"
-    vocabulary = Vocabulary(place, coded[field.name]) if field.name in coded else None
-    column = replace(_column(field), categories=vocabulary, times=field.name in timed)
-    dialect = field.dialect if table.untyped else table.asked.dialect
-    if column.times:
-        zone = field.zone if timed[field.name] == KEEP and field.zone else timed[field.name]
-        dialect = replace(dialect, timezone=zone, dates=forms[field.name].form)
-    return replace(column, dialect=dialect)
+def _feature(table: Table, field: Field, kind: str | None, how: Any, times: Guess | None) -> Column:
+    """Return the column of a field as a kind of step reads it. A vocabulary of categories grows."""
+    if kind == "text":
+        return Column(field.name, BUCKETS, text=True, dialect=table.asked.dialect)
+    column = replace(_column(field), dialect=field.dialect if table.untyped else table.asked.dialect)
+    if kind == "one_hot":
+        place = f"{table.location}: column {quoted(field.name)}"
+        return replace(column, categories=Vocabulary(place, how))
+    if times is None:
+        return column
+    zone = field.zone if how == KEEP and field.zone else how
+    return replace(column, times=True, dialect=replace(column.dialect, timezone=zone, dates=times.form))
 
 
 def times_of(table: Table, field: Field, known: str = "") -> Guess:

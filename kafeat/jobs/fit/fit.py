@@ -268,13 +268,5 @@ def columns_of(
     if split_by is not None and split_by.column in read.coded:  # a step reads the groups of the rows
         include = include and tuple(dict.fromkeys((*include, split_by.column)))
         left_out = [name for name in left_out if name != split_by.column]
-    return choose(
-        source,
-        include or None,
-        left_out,
-        labels,
-        read.coded,
-        missing=takes_missing(step.traits for step in config.map_steps),
-        times=read.times,
-        texts=read.texts,
-    )
+    missing = takes_missing(step.traits for step in config.map_steps)
+    return choose(source, include or None, left_out, labels, read, missing)

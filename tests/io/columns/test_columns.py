@@ -4,6 +4,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
+from kafeat.contract.traits import ColumnTraits
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.fields import require
@@ -134,7 +135,7 @@ TIMES = pa.table({"n": [1.0], "t": pa.array([0], pa.timestamp("s"))})
 
 
 def test_columns_of_times_in_a_model_file():
-    columns = choose(reader_of(TIMES), None, [], (), times={"t": "keep"})
+    columns = choose(reader_of(TIMES), None, [], (), ColumnTraits(times={"t": "keep"}))
     plain = columns.to_plain()
     assert plain["features"] == [["n", None], ["t", None, "times"]]
     assert Columns.from_plain(plain) == columns

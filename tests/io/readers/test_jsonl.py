@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import kafeat
 from kafeat.contract.coding import Coding
+from kafeat.contract.traits import ColumnTraits
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.selection import choose, match
@@ -96,7 +97,7 @@ def test_features_are_those_of_the_same_csv(rows, height, look, missing):
         coded = []
         for ending in ("csv", "jsonl"):
             with open_reader(folder / f"x.{ending}") as source:
-                codings = {"word": Coding(True), "text": Coding(True)}
+                codings = ColumnTraits(coded={"word": Coding(True), "text": Coding(True)})
                 columns = choose(source, ["word", "text"], [], (), codings)
                 try:
                     X = read(source, "float64", height, columns)

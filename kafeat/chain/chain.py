@@ -350,7 +350,9 @@ class Chain:
                 pair = Coordinates(
                     *(run_tiles(before, rows, dtype).astype(np.float64) for rows in (inputs.x, inputs.y))
                 )
-            elif isinstance(pair, Coordinates) and not _takes_texts(fitted.step):
+            elif isinstance(pair, Coordinates) and not (
+                fitted.step.traits.columns.texts or fitted.step.inner_chains
+            ):
                 pair = Coordinates(dense(pair.x), dense(pair.y))
             pair = fitted.step.exact(fitted.state, pair)
         return pair
@@ -406,10 +408,6 @@ def _makes_numbers(step: Step) -> bool:
     traits = step.traits
     reads = traits.numbers.missing == "fill" or traits.columns.named
     return reads and (isinstance(step, Scaler) or bool(step.inner_chains) or bool(traits.columns.texts))
-
-
-def _takes_texts(step: Step) -> bool:
-    return bool(step.traits.columns.texts or step.inner_chains)
 
 
 def exact_inputs(X: InputRows, Y: InputRows) -> Coordinates:

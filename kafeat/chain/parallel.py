@@ -88,11 +88,6 @@ class ParallelChains(Step):
         for i, part in enumerate(self.maps):
             yield part, [of_steps.get(f"{i}.{j}", {}) for j in range(len(part.steps))]
 
-    def _steps_with(self, state: State) -> Iterator[tuple[Step, State]]:
-        """Yield all steps, each with its state."""
-        for part, states in self._parts(state):
-            yield from zip(part.steps, states, strict=True)
-
     def chains(self, state: State, n_features_in: int) -> list[tuple[Array, Chain]]:
         """Return each map's columns and chain. Raise ValueError if the state disagrees with the recipe."""
         chains = []
@@ -123,8 +118,9 @@ class ParallelChains(Step):
         return shapes
 
     def fit_warnings(self, state: State) -> Iterator[str]:
-        for step, of_step in self._steps_with(state):
-            yield from step.fit_warnings(of_step)
+        for part, states in self._parts(state):
+            for step, of_step in zip(part.steps, states, strict=True):
+                yield from step.fit_warnings(of_step)
 
     def widths(self, state: State, n_features_in: int) -> list[int]:
         """Return the number of outputs of each map."""
@@ -135,12 +131,6 @@ class ParallelChains(Step):
                 width = step.n_features_out(of_step, width)
             widths.append(width)
         return widths
-
-    def bound_chains(
-        self, state: State, n_features_in: int, dtype: np.dtype[Any]
-    ) -> list[tuple[Array, Transform]]:
-        """Return the columns of each map, and its chain as one transform."""
-        return [(indices, chain.bind(dtype)) for indices, chain in self.chains(state, n_features_in)]
 
     def grams(self, state: State, pair: KernelInputs) -> list[KernelInputs]:
         """Return the exact kernel of each map."""

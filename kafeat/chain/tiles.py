@@ -106,7 +106,9 @@ class TileLoop:
 
     def _sparse(self, X: SparseRows, out: Floats) -> Array | None:
         """Transform thin rows as sparse rows and others as dense ones. Only a row's own entries decide which."""
-        thin = self._thin(X)
+        thin = X.counts * THIN <= X.width
+        if SparseRows not in self._transform.takes or X.width < LEAST_SPARSE:
+            thin[:] = False
         ways = [way for way in (thin, ~thin) if way.any()]
         merged: Array | None = None
         for number, way in enumerate(ways):
@@ -127,11 +129,6 @@ class TileLoop:
             if merged is not None and counts is not None:
                 merged[rows] = counts[rows]
         return merged
-
-    def _thin(self, X: SparseRows) -> Mask:
-        if SparseRows not in self._transform.takes or X.width < LEAST_SPARSE:
-            return np.zeros(len(X), dtype=bool)
-        return X.counts * THIN <= X.width
 
     def _apply(self, X: InputRows, out: Floats) -> Array | None:
         try:

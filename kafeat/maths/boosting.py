@@ -242,7 +242,7 @@ def _grown(
         "num_leaves": recipe.max_leaves, "learning_rate": recipe.learning_rate,
         "min_data_in_leaf": recipe.min_leaf_rows, "min_data_in_bin": 1, "max_bin": HIGH,
         "bin_construct_sample_cnt": max(1, len(codes)), "feature_pre_filter": False,
-        "feature_fraction": seen_columns(codes.shape[1]) / codes.shape[1],
+        "feature_fraction": min(_SHARE * codes.shape[1], _COLUMNS) / codes.shape[1],
         "bagging_fraction": _SHARE, "bagging_freq": 1, "histogram_pool_size": _HISTOGRAMS,
         # one thread and one way through the data, so that trees are the same on every machine
         "num_threads": 1, "deterministic": True, "force_col_wise": True, "seed": seed, "verbosity": -1,
@@ -262,11 +262,6 @@ def _grown(
             words = dict(line.split("=", 1) for line in tree.splitlines() if "=" in line)
             values = {name: words[name].split() for name in _OF_TREES if name in words}
             yield of_outputs[i % len(of_outputs)], i // len(of_outputs), values
-
-
-def seen_columns(width: int) -> float:
-    """Return how many of so many columns a tree sees, on average."""
-    return min(_SHARE * width, _COLUMNS)
 
 
 def _objectives(targets: _Targets, rows: Array) -> Iterator[tuple[str, list[int], Array]]:

@@ -36,7 +36,8 @@ class PredictionTask:
     def targets(self, labels: Array) -> Floats:
         """Return the targets (n, k): scaled numbers, probabilities, or 1 in the column of the class and 0 elsewhere."""
         if self.classes is None:
-            scaled = self._scaled(labels)
+            # Penalties and tolerances are absolute, so the units of a label are removed.
+            scaled = (labels.astype(np.float64) / self.unit) - self.centre / self.unit
             return scaled[:, None] if scaled.ndim == 1 else scaled
         return labels if labels.ndim > 1 else np.eye(len(self.classes))[self.numbers(labels)]
 
@@ -44,10 +45,6 @@ class PredictionTask:
         """Return the targets (n, k), but for two classes only those of the second."""
         targets = self.targets(labels)
         return targets[:, 1:] if self.classes is not None and len(self.classes) == 2 else targets
-
-    def _scaled(self, labels: Array) -> Floats:
-        # Penalties and tolerances are absolute, so the units of a label are removed.
-        return (labels.astype(np.float64) / self.unit) - self.centre / self.unit
 
     def numbers(self, labels: Array) -> Array:
         """Return the number of the class, or of the likeliest class, of each label."""

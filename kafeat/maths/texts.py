@@ -41,14 +41,17 @@ def inverse_frequencies(counts: SparseRows) -> Floats:
     return weights
 
 
-def some_rows(n: int, rng: np.random.Generator) -> Array:
-    """Return the numbers of at most as many of n rows as directions are learned from, ascending."""
-    return np.sort(rng.choice(n, _MOST_ROWS, replace=False)) if n > _MOST_ROWS else np.arange(n)
+def main_directions(counts: SparseRows, weights: Floats, width: int, rng: np.random.Generator) -> Floats:
+    """Return the first right singular vectors (BUCKETS, width) of weighted rows of length 1, or of some of many.
 
-
-def main_directions(u: SparseRows, width: int, rng: np.random.Generator) -> Floats:
-    """Return the first right singular vectors of u (BUCKETS, width), by iterations of a random subspace."""
-    U, basis = u.csr, rng.standard_normal((BUCKETS, min(width + _SPARE, BUCKETS)))
+    They come from iterations of a random subspace.
+    """
+    if len(counts) > _MOST_ROWS:
+        counts = counts[np.sort(rng.choice(len(counts), _MOST_ROWS, replace=False))]
+    U, basis = (
+        unit_rows(weighted(counts, weights)).csr,
+        rng.standard_normal((BUCKETS, min(width + _SPARE, BUCKETS))),
+    )
     for _ in range(_ROUNDS):
         basis, _ = np.linalg.qr(U.T @ (U @ basis))
     image = U @ basis

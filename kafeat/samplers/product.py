@@ -67,7 +67,7 @@ class Product(ParallelChains):
         return prod(self.widths(state, n_features_in))
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        bound = self.bound_chains(state, n_features_in, dtype)
+        bound = [(indices, chain.bind(dtype)) for indices, chain in self.chains(state, n_features_in)]
         signs = () if self.n_components is None else [state[f"signs.{i}"] for i in range(len(bound))]
         return _Products(bound, signs, n_features_in, dtype)
 

@@ -31,7 +31,6 @@ from kafeat.maths.texts import (
     inverse_frequencies,
     label_directions,
     main_directions,
-    some_rows,
     unit_rows,
     weighted,
 )
@@ -102,8 +101,7 @@ class Text(Step):
             if self.projection == "sparse":
                 state["outputs"][i], state["signs"][i] = self._signs(stream)
             else:
-                u = unit_rows(weighted(counts[some_rows(len(counts), stream)], weights))
-                found = main_directions(u, state["directions"].shape[2], stream)
+                found = main_directions(counts, weights, state["directions"].shape[2], stream)
                 state["directions"][i, :, : found.shape[1]] = found
         return state
 

@@ -43,7 +43,7 @@ class Union(ParallelChains):
         return list(zip(names, self.widths(state, n_features_in), strict=True))
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        bound = self.bound_chains(state, n_features_in, dtype)
+        bound = [(indices, chain.bind(dtype)) for indices, chain in self.chains(state, n_features_in)]
         return _UnionTransform(bound, [part.weight for part in self.maps], n_features_in, dtype)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:

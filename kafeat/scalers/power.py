@@ -35,7 +35,7 @@ class Power(ColumnScaler):
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         X = sample.X
-        exponents = np.array([_exponent(_thinned(X[:, j])) for j in range(X.shape[1])])
+        exponents = np.array([_exponent(X[:, j]) for j in range(X.shape[1])])
         mean, scale = np.empty(len(exponents)), np.ones(len(exponents))
         for j, exponent in enumerate(exponents):
             bent = _bend(X[:, j].astype(np.float64), exponent)
@@ -59,11 +59,6 @@ class Power(ColumnScaler):
         return bent
 
 
-def _thinned(x: Floats) -> Floats:
-    """Return at most `_MOST_ROWS` of the rows, evenly spaced, because a sample is in random order."""
-    return x[:: -(-len(x) // _MOST_ROWS)].astype(np.float64)
-
-
 def _bend(x: Floats, exponent: Floats | float) -> Floats:
     """Return y for x (n, d) or (n,): sign(x)·(e^{p·log(1 + |x|)} − 1)/p, with p = λ for x ≥ 0 and 2 − λ below."""
     power = np.where(x >= 0.0, exponent, 2.0 - np.asarray(exponent)).astype(x.dtype)
@@ -78,6 +73,8 @@ def _exponent(x: Floats) -> float:
     """Return the λ of the largest likelihood: −n/2·log σ²(y) + (λ − 1)·Σ sign(x) log(1 + |x|)."""
     from scipy.optimize import minimize_scalar
 
+    # At most so many of the rows, evenly spaced, because a sample is in random order.
+    x = x[:: -(-len(x) // _MOST_ROWS)].astype(np.float64)
     if np.ptp(x) <= 10.0 * np.finfo(np.float64).eps * np.abs(x).max():
         return 1.0  # which leaves x as it is
     jacobian = np.sum(np.copysign(np.log1p(np.abs(x)), x))

@@ -14,9 +14,11 @@ from kafeat.errors import DataError, GateError, KafeatWarning, UsageError, quote
 from kafeat.jobs.fit import Listener, RereadableData, check_label, check_weight, recipe_of, rereadable
 from kafeat.jobs.options import with_keywords
 from kafeat.pictures import MapFigures
+from kafeat.runtime.environment import count_jobs
 from kafeat.study.candidates import ComparedMap, Sweep, by_row_numbers, list_candidates, read_sweep
 from kafeat.study.evaluation import Evaluation
-from kafeat.study.measure import Evaluator, choose_rows, request_learner, with_soft_label
+from kafeat.study.machines import learner_of
+from kafeat.study.measure import Evaluator, choose_rows, with_soft_label
 from kafeat.study.recommendation import recommend, score_of_choice
 from kafeat.study.records import Record, Report
 from kafeat.study.report.document import report_folder
@@ -173,7 +175,9 @@ def _records(
     for candidate in candidates:
         candidate.refuse_features(request.reserved)
         candidate.refuse_without_exact()
-    learner = request_learner(request)
+    learner = None
+    if request.labels:
+        learner = learner_of(request.learner, request.tau, count_jobs(request.jobs), len(request.labels))
     records = []
     for i, rows in enumerate(choose_rows(data, request, candidates, request.splits, listener)):
         evaluator = Evaluator(data, request, learner, rows, exhibits)

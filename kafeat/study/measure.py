@@ -21,10 +21,9 @@ from kafeat.jobs.fit import (
 )
 from kafeat.maths import TaskKind, task_of
 from kafeat.pictures import MapFigures, map_figures, same_map
-from kafeat.runtime.environment import count_jobs
 from kafeat.study.candidates import ComparedMap
 from kafeat.study.learners import Learner, Split, Truth, split
-from kafeat.study.machines import Machines, learner_of
+from kafeat.study.machines import Machines
 from kafeat.study.records import Entries, Record
 from kafeat.study.request import EvaluationRequest, Say
 from kafeat.types import Mask
@@ -117,13 +116,6 @@ def _check_test_rows(name: str, test: Mask) -> None:
             f"split {quoted(name)}: expected at least two rows of each kind, got {(~test).sum()} train and "
             f"{test.sum()} test"
         )
-
-
-def request_learner(request: EvaluationRequest) -> Learner | None:
-    """Return the requested learner, or None without a label."""
-    if not request.labels:
-        return None
-    return learner_of(request.learner, request.tau, count_jobs(request.jobs), len(request.labels))
 
 
 class Evaluator:

@@ -209,15 +209,12 @@ class Labels:
                 self._ends = joined([self._ends, np.array([values.min(), values.max()])])
             except DataError as error:
                 raise DataError(f"{place}: {error}") from None
-            if values.dtype.kind == "f":
-                self._check_decimals(chunk, place)
+            # Decimals must not become one number, unless there are too many for classes: these are a quantity.
+            few = values.dtype.kind == "f" and len(self._decimals) <= MOST_CLASSES
+            if few and chunk.passthrough is not None:
+                self._decimals |= different_decimals(chunk.passthrough.column(self._name))
+                _refuse_merged(self._decimals, place)
         return values
-
-    def _check_decimals(self, chunk: Chunk, place: str) -> None:
-        """Refuse decimals that become one number, unless there are too many for classes: these are a quantity."""
-        if chunk.passthrough is not None and len(self._decimals) <= MOST_CLASSES:
-            self._decimals |= different_decimals(chunk.passthrough.column(self._name))
-            _refuse_merged(self._decimals, place)
 
 
 class LabelReader:

@@ -407,11 +407,6 @@ def _smallest(error: Callable[[int], float], target: float, last: int, place: st
         return width
     width, below = min(width, last), width // 2
     share = np.log(before / target) / np.log(before / max(reached, 1e-12))
-    between = round_up_to_even(below * (width / below) ** float(np.clip(share, 0.0, 1.0)))
+    # Rounded up to an even number, as many maps have pairs of features; a whole power may come out slightly above it.
+    between = 2 * int(np.ceil(below * (width / below) ** float(np.clip(share, 0.0, 1.0)) / 2.0 - 1e-9))
     return between if below < between < width and error(between) <= target else width
-
-
-def round_up_to_even(value: float) -> int:
-    """Round up to an even number, as many maps have pairs of features."""
-    # A power that is a whole number may come out slightly above it.
-    return 2 * int(np.ceil(value / 2.0 - 1e-9))

@@ -118,7 +118,8 @@ def bind_random_features(
 ) -> CosineTransform:
     """Return the transform. `input_scale` (d,) multiplies the inputs."""
     angles: Angles
-    if "frequencies" not in state and _stays_structured(state):
+    padded = 0 if "frequencies" in state else int(state["signs"].shape[-1])
+    if padded >= _LEAST_STRUCTURED or padded * len(state.get("radii", ())) > _MOST_WRITTEN_OUT:
         angles = StructuredAngles(state, d, dtype, input_scale)
     else:
         matrix = state.get("frequencies")
@@ -127,11 +128,6 @@ def bind_random_features(
     return CosineTransform(
         angles, d, dtype, phases=state.get("phases"), weights=state.get("weights"), warp=warp
     )
-
-
-def _stays_structured(state: State) -> bool:
-    padded = int(state["signs"].shape[-1])
-    return padded >= _LEAST_STRUCTURED or padded * len(state["radii"]) > _MOST_WRITTEN_OUT
 
 
 def draw_directions(how: Directions, m: int, d: int, rng: np.random.Generator) -> Floats:

@@ -111,16 +111,13 @@ def null_rows(column: pa.ChunkedArray, values: Array) -> Array:
 
 def missing_rows(column: pa.ChunkedArray) -> Array:
     """Return true for the rows of a column that are null, NaN or blank text."""
-    values = column_values(column)
-    if values is None:
-        return decoded(column).is_null().to_numpy()
-    missing = null_rows(column, values)
-    if values.dtype.kind == "f":
-        return missing | np.isnan(values)
-    if values.dtype.kind == "O":
-        blank = {word for word in set(values.tolist()) if word is not None and not word.strip()}
-        return missing | np.array([value in blank for value in values], dtype=bool)
-    return missing
+    import pyarrow.compute as pc
+
+    column = decoded(column)
+    if is_text(column.type):
+        blank = pc.equal(pc.utf8_trim_whitespace(column), "")
+        return pc.fill_null(blank, True).to_numpy()
+    return column.is_null(nan_is_null=True).to_numpy()
 
 
 def different_decimals(column: pa.ChunkedArray) -> set[Decimal]:

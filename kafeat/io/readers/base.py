@@ -140,7 +140,11 @@ class Chunk(ABC):
 
 
 class Wanted(NamedTuple):
-    """A request for chunks: the columns to read, and the number of rows in a chunk. See `Reader.chunks`."""
+    """A request for chunks: the columns to read, and the number of rows in a chunk.
+
+    `typed_passthrough` matters to text formats only: their passthrough columns then get an inferred type. With
+    `set_aside`, a row that breaks the format is a row with an invalid value, if its end is known.
+    """
 
     columns: Columns
     keep: Sequence[str]
@@ -231,21 +235,9 @@ class Reader(Table, ABC):
         """
         return self
 
-    def chunks(
-        self,
-        columns: Columns,
-        keep: Sequence[str],
-        height: int,
-        *,
-        typed_passthrough: bool = True,
-        set_aside: bool = False,
-    ) -> Iterator[Chunk]:
-        """Yield chunks of `height` rows (the last may be shorter), from the first row to the last.
-
-        `typed_passthrough` matters to text formats only: their passthrough columns then get an inferred type. With
-        `set_aside`, a row that breaks the format is a row with an invalid value, if its end is known.
-        """
-        return self.chunks_of(Wanted(columns, keep, height, typed_passthrough, set_aside))
+    def chunks(self, columns: Columns, keep: Sequence[str], height: int, **how: bool) -> Iterator[Chunk]:
+        """Yield chunks of `height` rows (the last may be shorter), from the first row to the last; see `Wanted`."""
+        return self.chunks_of(Wanted(columns, keep, height, **how))
 
     def chunks_of(self, wanted: Wanted) -> Iterator[Chunk]:
         """Yield the chunks. None may be missing."""

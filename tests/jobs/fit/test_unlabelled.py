@@ -1,5 +1,6 @@
 """Rows without a label are left out if that is asked for: a file then gives what it gives without these rows."""
 
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -70,8 +71,12 @@ def test_messages_name_the_rows_of_the_file(tmp_path):
         kafeat.fit(CONFIG, path, label="y", weight="w", drop_unlabelled=True)
 
 
-def test_a_view_tells_where_its_rows_are():
-    table = pa.table({"x": np.arange(10.0), "y": [1.0, None, float("nan"), 4, 5, None, 7, 8, 9, None]})
+@pytest.mark.parametrize(
+    ("value", "none"), [(1.0, float("nan")), (1, None), (True, None), ("a", " "), (date(2024, 2, 29), None)]
+)
+def test_a_view_tells_where_its_rows_are(value, none):
+    labels = [value, None, none, value, value, None, *[value] * 3, None]
+    table = pa.table({"x": np.arange(10.0), "y": labels})
     view = LabelledReader(reader_of(table), ["y"])
     chunks = list(view.chunks(kafeat.fit({"steps": ["standardize"]}, table.select(["x"])).columns, ["y"], 4))
     kept = [0, 3, 4, 6, 7, 8]

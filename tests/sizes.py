@@ -53,6 +53,5 @@ def shorten_searches(patch: Callable[[object, str, object], None]) -> None:
     patch(rungs, "_SCORED", size(60, 3000))
     patch(screen, "EXACT_ROWS", size(60, 100))
     patch(space, "SMOOTH", space.SMOOTH if LARGE else ("rbf", "laplacian"))
-    patch(screen, "_PARTS", size(4, 10))
-    patch(screen, "_REFITS", size(2, 3))
+    patch(screen, "_PARTS", size(2, 3))
     patch(Tuner, "_boost", lambda *_: None)  # beside the choice, on which it has no influence

@@ -8,7 +8,7 @@ from kafeat.maths.calibration import (
     of_all_classes,
     reliability,
 )
-from kafeat.maths.exact_machine import errors_of_others, errors_without_parts
+from kafeat.maths.exact_machine import errors_of_others
 from kafeat.maths.intervals import Intervals, compared_errors, compared_scores, coverage_p_value
 from kafeat.maths.kernel_error import power_of_two
 from kafeat.maths.logistic import LogisticMachine

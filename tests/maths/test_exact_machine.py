@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kafeat.maths.exact_machine import errors_of_others, errors_without_parts
+from kafeat.maths.exact_machine import errors_of_others
 from kafeat.maths.ridge import PENALTIES
 
 RNG = np.random.default_rng(0)
@@ -28,22 +28,12 @@ def expected(train, held, penalty):
     return np.square(K[np.ix_(held, train)] @ solved[:n] + solved[n] - Y[held]).sum(axis=1)
 
 
-@pytest.mark.parametrize("parts", [np.arange(40) % 30, np.arange(40) % 30 % 4])
-def test_parts_that_are_left_out_have_the_errors_of_models_without_them(parts):
-    found, every = errors_without_parts(K, Y, parts), np.arange(40)
-    for penalty, errors in zip(PENALTIES, found, strict=True):
-        for part in np.unique(parts):
-            held = every[parts == part]
-            oracle = expected(every[parts != part], held, penalty * unit(every))
-            # The condition of K + λ is at most 40/λ.
-            assert errors[held] == pytest.approx(oracle, rel=1e-11 / penalty, abs=1e-11 / penalty)
-
-
 def test_other_rows_have_the_errors_of_the_model():
     train, held = np.arange(25), np.arange(25, 40)
     found = errors_of_others(K[np.ix_(train, train)], Y[train], K[np.ix_(held, train)], Y[held])
     for penalty, errors in zip(PENALTIES, found, strict=True):
         oracle = expected(train, held, penalty * unit(train))
+        # The condition of K + λ is at most 40/λ.
         assert errors == pytest.approx(oracle, rel=1e-11 / penalty, abs=1e-11 / penalty)
 
 
@@ -51,5 +41,3 @@ def test_a_kernel_of_equal_rows_predicts_the_mean():
     same, held = np.ones((6, 6)), np.ones((2, 6))
     y = np.arange(6.0)[:, None]
     assert np.allclose(errors_of_others(same, y, held, np.full((2, 1), 2.5)), 0.0)
-    left_out = np.square(y[:, 0] - (15.0 - y[:, 0]) / 5.0)
-    assert np.allclose(errors_without_parts(same, y, np.arange(6)), left_out)

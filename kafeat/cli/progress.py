@@ -106,7 +106,7 @@ def _line(seconds: float | None, search: Search, trial: Trial) -> None:
     best, outcome = search.best_score, trial.outcome
     failed = outcome.failure is not None
     log.say(
-        "chosen map" if trial.later else "trial", "progress", rung=trial.rung, number=trial.number,
+        trial.rung if trial.later else "trial", "progress", rung=trial.rung, number=trial.number,
         map=str(trial.candidate), rows=trial.size.rows, columns=trial.columns,
         scoring=search.scoring.name,
         score=None if failed else outcome.score, seconds=round(outcome.seconds, 3), failure=outcome.failure,
@@ -118,7 +118,7 @@ def _line(seconds: float | None, search: Search, trial: Trial) -> None:
 def _spelled(search: Search, trial: Trial) -> str:
     failure, size = trial.outcome.failure, trial.size
     learned = f", 1/{round(1.0 / size.share)} of them to learn from" if size.share < 1.0 else ""
-    place = "the chosen map" if trial.later else f"trial {trial.number:,}, {trial.rung}"
+    place = trial.rung if trial.later else f"trial {trial.number:,}, {trial.rung}"
     made = f"{trial.columns:,} columns, {size.rows:,} rows{learned}"
     result = f"{failure} ({made})" if failure else f"{search.scoring} {search.stated(trial)} with {made}"
     return f"{place}: {trial.candidate}: {result}"

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from threadpoolctl import threadpool_limits
 
 from kafeat.jobs.fit import Inputs
 from kafeat.maths import PredictionTask
@@ -65,6 +63,10 @@ def plan(rows: int, width: int, trees: int) -> tuple[int, dict[str, Any]] | None
 
 def boost(inputs: Inputs, chosen: Split, truth: Truth) -> Boosting | str:
     """Learn from the training rows, or some of them. Return the reason if that is impossible or takes too long."""
+    try:
+        from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    except ImportError as error:
+        return f"{error}; pip install 'kafeat[evaluate]'"
     task, n, classes = truth.task, int(chosen.train.sum()), truth.task.classes
     if classes is not None and truth.labels.ndim > 1:
         return "it learns classes, not their probabilities"
@@ -95,4 +97,6 @@ def boost(inputs: Inputs, chosen: Split, truth: Truth) -> Boosting | str:
 
 def _one_thread() -> Any:
     """Limit OpenMP to one thread: on busy cores, its threads wait for each other in every loop, for minutes."""
+    from threadpoolctl import threadpool_limits
+
     return threadpool_limits(1, user_api="openmp")

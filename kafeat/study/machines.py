@@ -14,6 +14,7 @@ from kafeat.errors import DataError, UsageError, quoted
 from kafeat.jobs.fit import Inputs, Listener, MapOnData, RereadableData, plain_names, timed
 from kafeat.maths import Judged
 from kafeat.pictures import ModelFigures
+from kafeat.study.boosting import boost
 from kafeat.study.candidates import ComparedMap, Fit
 from kafeat.study.importance import Losses, named, rows_to_shuffle, score_losses
 from kafeat.study.learners import Learner, Ridge, Split, Tested, Trained, Truth, equivalent_learner, train
@@ -275,10 +276,6 @@ class Machines:
 
     def _boosted(self, inputs: Inputs) -> Learned | str:
         """Boost the raw columns, or return the reason why not."""
-        try:
-            from kafeat.study.boosting import boost
-        except ImportError as error:
-            return f"{error}; pip install 'kafeat[evaluate]'"
         model = boost(inputs, self._split, self.truth)
         if isinstance(model, str):
             return model

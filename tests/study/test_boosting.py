@@ -75,7 +75,7 @@ def test_fewer_rows_are_said(table, monkeypatch):
 @pytest.mark.parametrize(
     ("prepare", "reason"),
     [
-        (lambda patch: patch.setitem(sys.modules, "kafeat.study.boosting", None), "; pip install 'kafeat[evaluate]'"),
+        (lambda patch: patch.setitem(sys.modules, "sklearn.ensemble", None), "; pip install 'kafeat[evaluate]'"),
         (lambda patch: patch.setattr(boosting, "_TOO_MUCH", 0.0) or patch.setattr(boosting, "_MUCH", 0.0),
          "it would take long with 2 columns and 3 trees a round"),
     ],

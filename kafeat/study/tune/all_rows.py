@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +31,7 @@ from kafeat.jobs.fit import (
 )
 from kafeat.maths import PredictionTask, class_numbers, mixed
 from kafeat.model import FeatureMap
+from kafeat.study.boosting import MOST_ROWS, boost
 from kafeat.study.learners import Tested, Truth
 from kafeat.study.learners import split as split_rows
 from kafeat.study.models import ModelScoring
@@ -101,8 +101,10 @@ class AllRows:
 
     def tested(self, recipes: list[Recipe], size: Size, boosts: bool) -> Predictions:
         """Return the predictions of ridge, or of boosting, for the rows to score, from a pass over all rows."""
-        most = library().MOST_ROWS / size.learned if boosts else 1.0  # in memory
-        last, size = [] if boosts else [self._ridge], size._replace(share=min(size.share, most))
+        most = MOST_ROWS / size.learned if boosts else 1.0  # in memory
+        weight = "balanced" if self.problem.balanced else "none"
+        ridge = {"kind": "ridge", "task": self.problem.predictor_task, "class_weight": weight}
+        last, size = [] if boosts else [ridge], size._replace(share=min(size.share, most))
         with self._rows_for([*recipes, *last], size) as (sampled, job, rule):
             if boosts:
                 fm, _ = map_of_rows(sampled, job, rule.learned)
@@ -142,15 +144,6 @@ class AllRows:
             data = TrainingData(source, problem.label, problem.asked.split, weight=problem.asked.weight)
             return replace(read_sample(config, data, left_out=groups.left_out), summary=sampled.summary)
 
-    @property
-    def _ridge(self) -> Recipe:
-        """The recipe of ridge, from the end of the config if it has one."""
-        last = self.problem.start.predictor
-        if last is not None and last.kind == "ridge":
-            return last.recipe()
-        weight = "none" if last is None else last.class_weight
-        return {"kind": "ridge", "task": self.problem.predictor_task, "class_weight": weight}
-
     def test_score(self, fm: FeatureMap, split: str) -> TestScore:
         """Return the score of a model's predictions for the test rows, after training on the training rows."""
         problem = self.problem
@@ -179,15 +172,6 @@ class AllRows:
         return rule.task, Tested(rule.predicted(rows.results), rule.named(rows.labels), keys)
 
 
-def library() -> ModuleType:
-    """Return the module that boosts; DataError without scikit-learn."""
-    try:
-        import kafeat.study.boosting
-    except ImportError as error:
-        raise DataError(f"{error}; pip install 'kafeat[evaluate]'") from None
-    return kafeat.study.boosting
-
-
 def boosted(task: PredictionTask, Z: Floats, labels: Array) -> Callable[[Floats], Floats]:
     """Return boosting of columns Z (n, d) with labels (n,). It predicts numbers or shares of rows (m, d).
 
@@ -195,7 +179,7 @@ def boosted(task: PredictionTask, Z: Floats, labels: Array) -> Callable[[Floats]
     """
     nothing = np.zeros(len(Z), dtype=bool)
     rows, truth = split_rows(len(Z), 0, nothing), Truth(task, labels, Folded.of(None, len(Z)))
-    model: Callable[[Floats], Floats] | str = library().boost(Inputs.of(Z), rows, truth)
+    model = boost(Inputs.of(Z), rows, truth)
     if isinstance(model, str):
         raise DataError(model)
     return model

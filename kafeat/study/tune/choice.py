@@ -104,7 +104,10 @@ def _learning(search: Search, chosen: Trial) -> list[Trial]:
     shares = [share for share in _SHARES if share * chosen.size.rows >= _LEAST_LEARNED]
     if len(shares) < _LEAST_POINTS - 1:
         return []
-    fewer = [search.once_more(chosen.candidate, chosen.size._replace(share=share)) for share in shares]
+    fewer = [
+        search.afterwards("fewer rows", chosen.candidate, chosen.size._replace(share=share))
+        for share in shares
+    ]
     made = [trial for trial in fewer if trial is not None and trial.outcome.failure is None]
     return [*made, chosen]
 
@@ -145,7 +148,7 @@ def _points(search: Search, candidate: Candidate) -> list[Trial]:
     fixed = candidate.map in FIXED or not search.complete
     widths = [last.width] if fixed else search.budget.widths(last.learned)
     for width in reversed(widths):  # the widest are probably the best, and time may run out
-        trial = search.once_more(candidate, last._replace(width=width))
+        trial = search.afterwards("other widths", candidate, last._replace(width=width))
         if trial is None:
             search.ended_early = True
             continue

@@ -148,30 +148,25 @@ def read_table(
             listener.warn(f"{source.location}: column {quoted(column)}: {why}")
     if base.predictor is None:
         groups = groups.without(weights, "weights")
-    told: list[tuple[Say, str]] = []
+    told = list[tuple[Say, str]]()
     quiet = replace(
         listener,
         inform=lambda line: told.append((listener.inform, line)),
         warn=lambda line: told.append((listener.warn, line)),
     )
-
     encoding: Encoding = "target" if has_label(label) else "one_hot"
-
-    def sampled(groups: Groups) -> TunedTable:
+    unfit = {"": [""]}
+    while any(unfit.values()):  # read again without columns that turn out to be unfit
+        told.clear()
         config, summary = with_columns(base, groups, groups.reading_steps(encoding)), LabelSummary()
         with data.open() as source:
             rows = TrainingData(source, label, split, weight=weight)
             sampled = read_sample(config, rows, quiet, summary if counted else None, groups.left_out)
-        return TunedTable.of(sampled, groups)
-
-    table = sampled(groups)
-    unfit = _unfit(table, base)
-    different = unfit.pop(_DIFFERENT)
-    if any(unfit.values()):
-        told.clear()
+        table = TunedTable.of(sampled, groups)
+        unfit = _unfit(table, base)
+        different = unfit.pop(_DIFFERENT)
         for reason, columns in unfit.items():
             groups = groups.without(columns, reason)
-        table = sampled(groups)
     for tell, line in told:
         tell(line)
     for name, x in zip(map(str, table.without_texts.names or ()), table.without_texts.X.T, strict=True):

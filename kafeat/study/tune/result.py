@@ -26,7 +26,7 @@ from kafeat.study.records import Table
 from kafeat.study.report.comparisons import score_of_choice
 from kafeat.study.tune.choice import Choice, Compared, compared, with_twice_the_rows
 from kafeat.study.tune.space import RAW
-from kafeat.study.tune.trials import Trial
+from kafeat.study.tune.trials import TestScore, Trial
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -185,7 +185,8 @@ class Tuning(Choice):
         'columns D'
         """
         (axes,) = new_axes()
-        score_of_choice(axes, STYLES[0], self.curve or [self._only_point], self.scoring)
+        only = {"columns": self.columns, "score": self.score, "standard_error": self.error, "chosen": True}
+        score_of_choice(axes, STYLES[0], self.curve or [only], self.scoring)
         return axes
 
     @property
@@ -203,11 +204,6 @@ class Tuning(Choice):
     def labels(self) -> str:
         """The names of the labels, or none for an array."""
         return ", ".join(self._labels)
-
-    @property
-    def _only_point(self) -> dict[str, Any]:
-        """The curve of a search with a fixed number of columns."""
-        return {"columns": self.columns, "score": self.score, "standard_error": self.error, "chosen": True}
 
     def answer(self) -> list[str]:
         """Return what was chosen and how well it does, in a few lines."""
@@ -237,27 +233,27 @@ class Tuning(Choice):
 
     def to_plain(self) -> dict[str, Any]:
         """Return everything except the YAML as builtins, for JSON."""
-        test = self.test_score
+        own = (
+            "score_name",
+            "score",
+            "constant_score",
+            "figures",
+            "columns",
+            "trials",
+            "interrupted",
+            "twice_rows",
+        )
+        tables = ("table", "curve", "learning_curve", "parts", "notes")
+        test = self.test_score or TestScore(None, None, 0)
         return {
-            "score_name": self.score_name,
-            "score": self.score,
+            **{name: getattr(self, name) for name in own},
+            **{name: list(getattr(self, name)) for name in tables},
             "standard_error": self.error,
-            "constant_score": self.constant_score,
             "boosting": None if self.boosting is None else self.boosting._asdict(),
-            "figures": self.figures,
-            "columns": self.columns,
-            "test_score": None if test is None else test.value,
-            "test_standard_error": None if test is None else test.error,
-            "trials": self.trials,
-            "interrupted": self.interrupted,
-            "notes": list(self.notes),
+            "test_score": test.value,
+            "test_standard_error": test.error,
             "config": self.config.to_plain(),
-            "table": list(self.table),
-            "curve": list(self.curve),
-            "learning_curve": list(self.learning_curve),
-            "twice_rows": self.twice_rows,
             **named(self.losses),
-            "parts": list(self.parts),
         }
 
     @property

@@ -207,9 +207,12 @@ class Search(Trials):
             size = smaller
         return size
 
-    def once_more(self, candidate: Candidate, size: Size) -> Trial | None:
-        """Return a trial of the chosen map at another size, made now if necessary; None if there is no time."""
-        made = self._made(candidate, size)
+    def afterwards(self, what: str, candidate: Candidate, size: Size) -> Trial | None:
+        """Return a trial after the rungs, made now if necessary, in the time that is left; None if there is none.
+
+        `what` is the name of a rung for them: boosting beside the chosen map, then other widths, and fewer rows.
+        """
+        made, self.rung = self._made(candidate, size), what
         if made is not None:
             return made
         best = self.best_score

@@ -201,7 +201,8 @@ class SearchSpace:
             whole = [{**named, "steps": rest}]
             parts = rest[0]["maps"] if len(rest) == 1 and rest[0]["kind"] == "union" else whole
             members = [*parts, *members]
-        return members[0]["steps"] if len(members) == 1 else [{"kind": "union", "maps": members}]
+        alone = len(members) == 1 and "columns" not in members[0]
+        return members[0]["steps"] if alone else [{"kind": "union", "maps": members}]
 
     def _trees(self, growth: Recipe, candidate: Candidate, width: int) -> dict[str, Any]:
         """Return a member of a union: trees of all columns except words, without a scaler and with gaps."""
@@ -378,10 +379,8 @@ class SearchSpace:
         """Return the values that each choice of a candidate may have."""
         choices = dict[str, Sequence[Any]]()
         if best.trees != NO_TREES:
-            more = self._tree_columns * (1 if self._sums > _MOST_SUMS else 4)
             choices["trees"] = self._growths
             choices["factor"] = _FACTORS if best.map != "trees" else ()
-            choices["tree_columns"] = [min(more, self.width // 2), self._tree_columns]
         if best.map not in FIXED:
             choices |= self._readings
             choices["gamma"] = _gammas(best, 3.0**0.5)

@@ -121,7 +121,7 @@ class Tuner:
     @staticmethod
     def _boost(search: Search, choice: Choice) -> None:
         """Score gradient boosting on the rows of the chosen map, in the remaining time."""
-        tried = search.once_more(BOOSTING, choice.chosen.size)
+        tried = search.afterwards("boosting", BOOSTING, choice.chosen.size)
         if tried is not None and tried.outcome.failure is None:
             choice.boosted = tried.outcome
         else:

@@ -45,7 +45,6 @@ def test_thresholds_are_learned_better_than_by_a_smooth_map(monkeypatch, rows):
 
 def test_without_the_extra_or_the_wish_there_is_a_note_or_nothing(monkeypatch):
     assert tuned(STEPS, boosting=False).boosting is None
-    monkeypatch.delitem(sys.modules, "kafeat.study.boosting", raising=False)
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
     tuning = tuned(STEPS)
     assert tuning.boosting is None

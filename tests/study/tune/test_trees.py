@@ -100,7 +100,10 @@ def test_trees_stand_beside_words_and_read_none():
     space = SearchSpace(_table_of(table, split=None))
     parts = union_of(space.steps(grown(), 64, 300))
     assert [part["columns"] for part in parts] == [["x"], ["text"], ["x"]]
-    assert kafeat.fit({"steps": space.steps(grown(), 64, 300)}, table, "y").n_components == 64
+    alone = grown(Candidate("none", "none", "trees", None))
+    for candidate, width in ((grown(), 64), (alone, 16)):
+        steps = space.steps(candidate, 64, 300)
+        assert kafeat.fit({"steps": steps}, table, "y").n_components == width
 
 
 def test_two_columns_for_each_class_are_tried_and_one_for_each_sum_at_least():
@@ -109,7 +112,7 @@ def test_two_columns_for_each_class_are_tried_and_one_for_each_sum_at_least():
     first, raw, alone = space.with_trees(DEFAULT)
     assert (first.tree_columns, raw.map, alone.map) == (20, "raw", "trees")
     near = list(space.neighbours(first))
-    assert {one.tree_columns for one in near if one.trees != "none"} == {20, 80}
+    assert {one.trees for one in near} == {"none", "4 folds", "6 folds"}
     assert {one.factor for one in near} == {1.0, 3.0, 10.0}
     assert DEFAULT in near
     assert first in space.neighbours(DEFAULT)

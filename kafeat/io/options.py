@@ -234,7 +234,7 @@ class InputOptions:
     )  # fmt: skip
     unit: Sequence[str] = option(
         (), "Text next to numbers of a CSV input, such as € or kg, which may be absent (default: that of each column, "
-        "if all its numbers have the same). Repeatable.",
+        "if all its numbers have the same). K=1000 multiplies the numbers that have it. Repeatable.",
         group="Input", metavar="TEXT", multiple=True, rare=True,
     )  # fmt: skip
     date_format: Sequence[str] = option(
@@ -259,7 +259,7 @@ class InputOptions:
     @property
     def asked(self) -> Asked:
         """The parts of the dialect that the user gave."""
-        from kafeat.io.columns.dialect import MARKS, Asked, check_encoding
+        from kafeat.io.columns.dialect import MARKS, Asked, check_encoding, factors_of
 
         if self.date_format:
             from kafeat.io.columns.times import time_pattern
@@ -272,7 +272,7 @@ class InputOptions:
         if thousands is not None and thousands == self.decimal:
             raise UsageError(f"--thousands: expected another mark than --decimal, got {thousands} for both")
         units = tuple(filter(None, map(str.strip, self.unit)))
-        if any(not unit.strip("+-−.,0123456789") for unit in units):
+        if any(not unit.strip("+-−.,0123456789") for unit in factors_of(units)):
             raise UsageError(
                 f"--unit: expected what stands next to numbers, got {' '.join(units)}, a part of them"
             )

@@ -39,6 +39,7 @@ _READ = re.compile(
     rf"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+){_EXPONENT}|inf(?:inity)?)",
     re.IGNORECASE,  # NaN is missing anyway
 )
+_WORTH = re.compile(rf"(.+)=([+-]?[0-9]+(?:\.[0-9]+)?{_EXPONENT})")
 CODE = "[0-9]{2,}[eE][0-9]+"
 """The pattern of texts such as 98E02, which are codes: a program would write 9.8E+03, and a person 1e3."""
 
@@ -71,14 +72,21 @@ def as_option(mark: str) -> str:
     return {"\t": "tab", **MARKS}.get(mark) or quote(mark)
 
 
+def factors_of(units: Iterable[str]) -> dict[str, float]:
+    """Return the texts of units, and by what numbers with each are multiplied: K and 1000 of K=1000, kg and 1 of kg."""
+    worth = {unit: _WORTH.fullmatch(unit) for unit in units}
+    return {match[1] if match else unit: float(match[2]) if match else 1.0 for unit, match in worth.items()}
+
+
 @dataclass(frozen=True)
 class Dialect:
     """The rules for reading a column of text. A map records them.
 
     `nulls` are the words for missing values. `decimal` is a point or a comma. `dates` is the `strftime` form of times
-    in text, and `timezone` the zone whose hours they get. `thousands` separates groups of three digits. Each number has
-    one of the `units` next to it. With `bare`, some numbers have no unit, or one before and one after. A minus may be
-    U+2212. With `brackets`, (5) is −5, and with `trailing`, 5- is. `delimiter` and `encoding` are those of the file.
+    in text, and `timezone` the zone whose hours they get. `thousands` separates groups of three digits. Each number
+    has one of the `units` next to it, which multiplies it if it is as in K=1000. With `bare`, some numbers have no
+    unit, or one before and one after. A minus may be U+2212. With `brackets`, (5) is −5, and with `trailing`, 5- is.
+    `delimiter` and `encoding` are those of the file.
     """
 
     nulls: tuple[str, ...] = NULLS
@@ -114,6 +122,11 @@ class Dialect:
         return bool(self.thousands or self.units or self.bare or self.brackets or self.trailing)
 
     @cached_property
+    def factors(self) -> dict[str, float]:
+        """The texts of the units, and by what numbers with each are multiplied."""
+        return factors_of(self.units)
+
+    @cached_property
     def separators(self) -> str:
         """The pattern of a character that separates thousands."""
         chars = BLANKS if self.thousands == " " else "'’" if self.thousands == "'" else self.thousands
@@ -137,13 +150,19 @@ class Dialect:
         gap, sign, number = f"[{BLANKS}]*", f"[+\\-{MINUS}]?", f"({self.number.pattern})"
         sign, behind = (r"\+?", f"|[{MINUS}\\-]?") if self.trailing else (sign, "|")
         number = f"{number}(?:{re.escape(self.decimal)}{DASH}{{1,2}}{behind})"  # 5,- is 5
-        unit = f"(?:{'|'.join(map(re.escape, self.units))})"
+        unit = f"(?:{'|'.join(map(re.escape, self.factors))})"
         signed = rf"(?:{sign}{gap}{unit}|{unit}{gap}{sign})"
         beside = [rf"{signed}{gap}{number}", rf"{sign}{gap}{number}{gap}{unit}"] if self.units else []
         beside += [rf"{signed}{gap}{number}{gap}{unit}"] if self.bare and len(self.units) > 1 else []
         alone = [rf"{sign}{gap}{number}"] if self.bare or not self.units else []
         within = "|".join([*beside, *alone])
         return rf"^(?:{within}|\({gap}(?:{within}){gap}\))$" if self.brackets else f"^(?:{within})$"
+
+    @cached_property
+    def beside(self) -> str:
+        """The pattern of a number with units, which are in its two groups."""
+        unit, sign = f"({'|'.join(map(re.escape, self.factors))})?", f"[+(\\-{MINUS}{BLANKS}]*"
+        return rf"^{sign}{unit}{sign}(?:{self.number.pattern})[).,{BLANKS}\-–—{MINUS}]*{unit}[{BLANKS})]*$"
 
     def seen_in(self, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Yield what numbers in texts contain besides digits and points, and the marks. The dialect may allow more."""
@@ -152,7 +171,7 @@ class Dialect:
             yield "decimal commas", ""
         if self.thousands and re.search(f"[0-9]{self.separators}[0-9]", text):
             yield "separators of thousands", MARKS.get(self.thousands, self.thousands)
-        if units := [unit for unit in self.units if unit in text]:
+        if units := [unit for unit in self.units if any(word in text for word in factors_of([unit]))]:
             yield "units", ", ".join(units)
         if self.brackets and "(" in text:
             yield "(5) for -5", ""

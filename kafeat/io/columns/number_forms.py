@@ -22,6 +22,7 @@ from kafeat.io.columns.dialect import (
     Asked,
     Dialect,
     as_option,
+    factors_of,
 )
 from kafeat.io.columns.fields import Table, keeping, null_options
 
@@ -38,10 +39,37 @@ _CURRENCIES = re.compile(
 )
 # These may stand for powers of ten, by which a unit does not multiply.
 _POWERS = re.compile("[kKMB]|[bBmM]n|Mio|Mrd|Tsd|T")
+_MANY = {
+    "k": 1e3,
+    "K": 1e3,
+    "Tsd": 1e3,
+    "m": 1e6,
+    "M": 1e6,
+    "mn": 1e6,
+    "Mn": 1e6,
+    "Mio": 1e6,
+    "b": 1e9,
+    "B": 1e9,
+}
+_MANY |= {"bn": 1e9, "Bn": 1e9, "Mrd": 1e9}
+_PREFIXES = {"n": 1e-9, "µ": 1e-6, "m": 1e-3, "c": 1e-2, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+_LENGTHS = {
+    "s": 1.0,
+    "sec": 1.0,
+    "min": 60.0,
+    "mins": 60.0,
+    "h": 3600.0,
+    "hr": 3600.0,
+    "hrs": 3600.0,
+    "d": 86400.0,
+}
+_SIDES = {"CR": 1.0, "DR": -1.0, "Cr": 1.0, "Dr": -1.0, "H": 1.0, "S": -1.0, "Haben": 1.0, "Soll": -1.0}
+_SCALES = (_SIDES, _MANY, _PREFIXES, _LENGTHS)
+"""What units are worth: the sides of an account, powers of ten, those before a unit, and times in seconds."""
 _BOUNDS = "<>≤≥"
 _FLAG = re.compile(f"[{_BOUNDS}~≈↑↓*']|H{{1,2}}|L{{1,2}}|(?:ca|approx|circa|etwa)\\.?")
 """Signs next to numbers that are not units: those of bounds, and of values outside their usual range."""
-_MARK = re.compile(f"{_FLAG.pattern}|[A-Z]")
+_MARK = re.compile(f"{_FLAG.pattern}|(?!{_POWERS.pattern})[A-Za-z]")
 """Also single letters, in a column where most numbers have none, by which laboratories qualify a value."""
 _LONGEST_UNIT, _NEARLY_ALL = 20, 0.9
 _MOST_WORDS = 6
@@ -107,6 +135,8 @@ class _Word(NamedTuple):
 def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
     """Return how a column writes its numbers, or None if most values are not numbers in any form."""
     counts = Counter(value.strip()[:_LONGEST] for value in values)
+    given_as = dict(zip(factors_of(asked.units), asked.units, strict=False))
+    asked = replace(asked, units=tuple(given_as))
     words, shares = list[_Word](), Counter[tuple[str, ...]]()
     for texts in ([*counts][:_SOME], [*counts]):  # the first are enough for most columns of other text
         words = [word for word in (_word(text, asked.units) for text in texts) if word is not None]
@@ -128,9 +158,9 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
     other = next((word for word in words if word.of_amount and word.units and word.units not in same), None)
     if taken and other is not None and (own or (unit and taken[0].of_amount)):
         both = f"{taken[0].text[:40]!r} and {other.text[:40]!r}"
-        advice = _as_flags(sorted({unit for units in (taken[0].units, other.units) for unit in units}))
+        advice = _advice(words) or _advice([taken[0], other])
         if few and not own:
-            note = f"values such as {both} have several units: in one they are numbers{advice}"
+            note = f"values such as {both} have several units: write all in one{advice}"
             return NumberForm(None, note=note)
         return NumberForm(
             asked.dialect, f"expected one unit, got {both}: write all in one{advice}", other.text
@@ -144,10 +174,12 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
         if count < _NEARLY_ALL * len(values):
             return _of_many_forms(words, [*counts])
         first, but = taken[0], f", {min(others)[:40]!r} is not" if others else ""
-        note = f"values such as {first.text[:40]!r} are no numbers{but}; {_options(unit)} reads {first.core} of it"
+        worth = _worth([unit])
+        read = f"{_options(worth)} reads them" if worth else f"{_options(unit)} reads {first.core} of it"
+        note = f"values such as {first.text[:40]!r} are no numbers{but}; {read}"
         return NumberForm(None, note=note)
     form = _marks(taken, asked, bool(unit))
-    units = tuple(dict.fromkeys(part for one in same for part in one))
+    units = tuple(dict.fromkeys(given_as.get(part, part) for one in same for part in one))
     bare = bool(own) or (not units and any(MINUS in word.text or word.dashes for word in taken))
     brackets, found = any(word.brackets for word in taken), form.dialect or asked.dialect
     trailing = next((word.text for word in taken if word.trailing), "")
@@ -158,7 +190,8 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
         return NumberForm(
             dialect, f"expected one way to write a minus, got {both}: write one of the two", trailing
         )
-    return form._replace(dialect=dialect, note=_of_one_scale(own, taken))
+    alike = [one for one in own if not {*map(given_as.get, one)} - {*one}]
+    return form._replace(dialect=dialect, note=_of_one_scale(alike, taken))
 
 
 def _of_one_scale(own: Sequence[tuple[str, ...]], taken: Sequence[_Word]) -> str:
@@ -167,8 +200,8 @@ def _of_one_scale(own: Sequence[tuple[str, ...]], taken: Sequence[_Word]) -> str
     for one, other in combinations(sorted(first), 2):
         if not {*one} & {*other} and not all(map(_FLAG.fullmatch, one + other)):
             return (
-                f"{first[one]} and {first[other]} are numbers of one scale, as --unit names both: write all in one "
-                "unit if these differ"
+                f"{first[one]} and {first[other]} are numbers of one scale, as --unit names both: if these differ, "
+                f"{_options([*_worth([one, other]), f'{other[-1]}=FACTOR'])} multiplies one"
             )
     return ""
 
@@ -177,9 +210,36 @@ def _options(units: Sequence[str]) -> str:
     return " ".join(f"--unit {quote(unit)}" for unit in units)
 
 
-def _as_flags(units: Sequence[str]) -> str:
-    """Return the options that read numbers with these signs, if none of them is a unit."""
-    return f"; {_options(units)} reads them as numbers" if all(map(_FLAG.fullmatch, units)) else ""
+def _advice(words: Iterable[_Word]) -> str:
+    """Return the options that read numbers with these units, if they are signs or what each is worth is known."""
+    found = sorted({word.units for word in words if word.units and _is_number(word.core)})
+    signs = sorted({unit for units in found for unit in units})
+    options = signs if all(map(_FLAG.fullmatch, signs)) else _worth(found)
+    return f"; {_options(options)} reads them as numbers" if options else ""
+
+
+def _worth(found: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return units for the option --unit with what each is worth, such as K=1000 beside M=1e6; none if unknown."""
+    money = {
+        unit for units in found for unit in units if len(unit) == 1 and unicodedata.category(unit) == "Sc"
+    }
+    money |= {unit for units in found for unit in units if _CURRENCIES.fullmatch(unit)}
+    units = sorted({unit for units in found for unit in units} - money)
+    for scale in _SCALES if units and len(money) < 2 else ():
+        stems = [units[0].removeprefix(one) for one in scale if units[0].startswith(one)]
+        for stem in stems:
+            alike = bool(stem) and stem[0].isalpha()
+            worth = {unit: scale.get(unit.removesuffix(stem), 0.0) for unit in units if unit.endswith(stem)}
+            if len(worth) < len(units) or not all(worth.values()) or alike != (scale is _PREFIXES):
+                continue
+            least = min(worth.values()) if scale in (_PREFIXES, _LENGTHS) else 1.0
+            told = [f"{unit}={one / least:g}".replace("e+0", "e") for unit, one in worth.items()]
+            return (
+                [*sorted(money), *(one.removesuffix("=1") for one in told)]
+                if {*worth.values()} != {least}
+                else []
+            )
+    return []
 
 
 def _of_many_forms(words: Sequence[_Word], texts: Sequence[str]) -> NumberForm | None:
@@ -192,13 +252,14 @@ def _of_many_forms(words: Sequence[_Word], texts: Sequence[str]) -> NumberForm |
         return None
     shown = " and ".join(map(repr, [*first.values(), *others][:2]))
     note = f"values such as {shown} have several units: write all in one"
-    if all(map(_FLAG.fullmatch, units)):
+    marks = _FLAG if all(word.units for word in numbers) else _MARK
+    if all(map(marks.fullmatch, units)):
         nulls = null_options(None, others) if 0 < len(others) <= _MOST_WORDS else ""
         options = " ".join(filter(None, [_options(units), nulls]))
         remedy = f"; {options} reads them as numbers" if options else ": leave fields without a number empty"
         return NumberForm(None, note=f"values such as {shown} are no numbers{remedy}")
     powers = all(word.known or all(map(_POWERS.fullmatch, word.units)) for word in numbers)
-    return NumberForm(None, note=note) if powers else None
+    return NumberForm(None, note=note + _advice(numbers)) if powers else None
 
 
 def _is_plural(units: tuple[str, ...], of: tuple[str, ...]) -> bool:
@@ -266,7 +327,7 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
     """
     texts = [*dict.fromkeys(map(str.strip, column[0].first_texts(column[1])))] if column else list[str]()
     odd = [one for one in _unread(text, dialect, texts) if one == text or not TOTALS.fullmatch(one)]
-    words = {one: word for one in odd if (word := _number_word(one, dialect)) is not None}
+    words = {one: word for one in odd if (word := _number_word(one, [*dialect.factors])) is not None}
     others = [one for one in odd[1:] if one not in words]
     word = words.get(text)
     marked = {one: w.units for one, w in words.items() if any(map(_MARK.fullmatch, w.units))}
@@ -280,10 +341,12 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
     bounds = [*marked, *listed] if text in marked and text[0] in _BOUNDS else [text]
     null = f"; {missed(bounds, dialect, column)}" * (may_miss and len(bounds) <= _MOST_WORDS)
     flags = flags if text in marked else []
-    units = flags or [unit for unit in word.units if unit not in dialect.units]
-    if units and dialect.units and word.known and not flags:
-        return f"; others are in {dialect.units[0]}: write all in one unit"
-    absent = bool(dialect.units) and not (word.units or dialect.bare)
+    own = [*dialect.factors]
+    units = flags or [unit for unit in word.units if unit not in own]
+    if units and own and word.known and not flags:
+        worth = _options(_worth([(own[0],), word.units]))
+        return f"; others are in {own[0]}: write all in one unit{worth and f', or fit with {worth}'}"
+    absent = bool(own) and not (word.units or dialect.bare)
     unit = _options(dialect.units[:1] if absent else units)
     # With any option, kafeat examines the column, and so finds its brackets.
     marks = {dialect.plain_digits(word.core): "" if unit else f"--decimal {dialect.decimal}"}
@@ -294,7 +357,7 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
         marks, unlike = _by_mark(word.core, dialect, texts, given)
     below = word.brackets or word.trailing or re.search(rf"[-{MINUS}][^0-9]*$", text.partition(word.core)[0])
     minus = "-" if below else ""
-    scale = "; 50 % is then 50, beside 0.5: write all in one form if some are shares" if "%" in unit else ""
+    scale = "; 50 % is then 50, beside 0.5: --unit %=0.01 makes it 0.5" if "%" in unit else ""
     if units and units[0].isalpha() and not (flags or dialect.units):
         scale = f"; the others are then in {units[0]}, too"
     # -999
@@ -307,8 +370,8 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
     return marker + unlike + told + null * (text[0] in _BOUNDS)
 
 
-def _number_word(text: str, dialect: Dialect) -> _Word | None:
-    word = _word(text, dialect.units)
+def _number_word(text: str, units: Sequence[str]) -> _Word | None:
+    word = _word(text, units)
     code = re.fullmatch("[0-9.,]+[A-Ze]", text)  # 0A
     return None if code or word is None or not _is_number(word.core) else word
 
@@ -344,7 +407,7 @@ def _by_mark(
     `given` is the decimal mark of the user's options.
     """
     marks, unlike = dict[str, str](), ""
-    words = [word.core for word in (_word(text, dialect.units) for text in texts) if word is not None]
+    words = [word.core for word in (_word(text, [*dialect.factors]) for text in texts) if word is not None]
     others = sorted(filter(dialect.number.fullmatch, words))
     for form in sorted(_FORMS, key=lambda form: not form.thousands):
         key = "thousands" if form.thousands and re.search(form.separators, core) else "decimal"

@@ -170,8 +170,27 @@ def with_points(text: pa.Array, dialect: Dialect) -> pa.Array:
             text, r"^[^0-9]*[-−(]|[0-9][-−]" if dialect.trailing else r"^[^0-9]*[-−(]"
         )
         number = pc.if_else(below, pc.binary_join_element_wise("-", number, ""), number)
-        return pc.if_else(pc.match_substring_regex(text, dialect.forms), number, "no number")
+        fits = pc.match_substring_regex(text, dialect.forms)
+        return pc.if_else(fits, _multiplied(pc.if_else(fits, number, None), text, dialect), "no number")
     return pc.if_else(pc.match_substring(text, "."), "no number", pc.replace_substring(text, ",", "."))
+
+
+def _multiplied(numbers: pa.Array, text: pa.Array, dialect: Dialect) -> pa.Array:
+    """Return numbers, as text, times the factors of the units that stand next to them in `text`."""
+    if {*dialect.factors.values()} <= {1.0}:
+        return numbers
+    import pyarrow.compute as pc
+
+    units = pc.replace_substring_regex(text, dialect.beside, r"\1\2")
+    pairs = {
+        one + other: first * second
+        for one, first in {"": 1.0, **dialect.factors}.items()
+        for other, second in {**dialect.factors, "": 1.0}.items()
+    }
+    place = pc.index_in(units, pa.array([*pairs], text.type))
+    factors = pc.take(pa.array([*pairs.values()], pa.float64()), place)
+    product = pc.multiply(numbers.cast(pa.float64()), factors).cast(numbers.type)
+    return pc.if_else(pc.equal(factors, 1.0), numbers, product)
 
 
 def _one(text: str | None) -> float:

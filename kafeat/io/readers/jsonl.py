@@ -218,7 +218,7 @@ def _text(value: Any) -> str | None:
 def _respelled(value: Any, dialect: Dialect) -> str | None:
     if type(value) is not JsonNumber:
         return _text(value)
-    return value.replace(".", dialect.decimal) + "".join(dialect.units[:1])
+    return value.replace(".", dialect.decimal) + "".join(() if dialect.bare else dialect.units[:1])
 
 
 def _batch(

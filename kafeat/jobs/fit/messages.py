@@ -12,7 +12,7 @@ from kafeat.config import Config
 from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.errors import DataError, counted, quoted
 from kafeat.io.columns.columns import Column, Columns
-from kafeat.io.columns.dialect import ISO, KEEP, UTF8
+from kafeat.io.columns.dialect import ISO, KEEP, UTF8, factors_of
 from kafeat.io.columns.fields import (
     MOST_LISTED,
     Field,
@@ -240,7 +240,8 @@ def _absent_units(source: Reader) -> Iterator[str]:
     """Yield a warning about units that are requested but that no column of numbers has."""
     numbers = [field.name for field in source.fields if field.kind == "number"] if source.untyped else []
     for unit in source.asked.units if source.untyped else ():
-        if not any(unit in text for name in numbers for text in source.first_texts(name)):
+        [word] = factors_of([unit])
+        if not any(word in text for name in numbers for text in source.first_texts(name)):
             columns = listed([field.name for field in source.fields])
             yield f"{source.location}: --unit {quote(unit)}: no numbers in the first rows have it, in none of {columns}"
 

@@ -258,12 +258,21 @@ def test_labels_with_separators_and_units_are_numbers(
     np.testing.assert_allclose(fm.predict(x), kafeat.fit(config, x, numbers).predict(x), rtol=1e-9)
 
 
-def test_a_number_without_the_unit_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    path, other = written(tmp_path, "n,m\n5 %,1\n7 %,2\n"), written(tmp_path, "n,m\n0.05,1\n", "y.csv")
-    fm = fitted(NUMBERS, path)
-    with pytest.raises(DataError, match=r"expected a number, got '0\.05'; --unit % reads 0\.05"):
-        features(fm, other)
-    assert features(fm, other, unit=["%"]) == [[0.05, 1.0]]
+WORTH = {
+    "powers of ten": (["$1.5M", "-$2.25K", "$7", "3"], ["$", "K=1000", "M=1e6"], [1.5e6, -2250, 7, 3]),
+    "sides of an account": (["1.234,5 H", "7,25 S", "3 S"], ["H", "S=-1"], [1234.5, -7.25, -3]),
+    "shares": (["50 %", "0.25", "(5%)"], ["%=0.01"], [0.5, 0.25, -0.05]),
+    "a part of another": (["5 kg", "250 g", "2"], ["g=0.001", "kg"], [5, 0.25, 2]),
+}
+
+
+@pytest.mark.parametrize(("values", "unit", "meant"), WORTH.values(), ids=WORTH)
+def test_a_unit_multiplies_the_numbers_that_have_it(tmp_path, values, unit, meant):
+    path = written(tmp_path, "n;m\n" + "".join(f"{value};1\n" for value in values))
+    fm = fitted(NUMBERS, path, delimiter=";", unit=unit)
+    for value, number in zip(values, meant, strict=True):
+        alone = written(tmp_path, f"n;m\n{value};1\n", "y.csv")
+        assert features(fm, alone, delimiter=";") == [[number, 1.0]]
 
 
 @pytest.mark.parametrize(

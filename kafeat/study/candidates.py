@@ -166,16 +166,13 @@ class ComparedMap:
         last = self.config.predictor if self.fitted is None else None
         return "auto" if last is None else last.task
 
-    def refuse_features(self, reserved: Sequence[str]) -> None:
-        """Refuse a recipe that names a `reserved` column, which is the label or the split, as a feature."""
+    def check(self, reserved: Sequence[str]) -> None:
+        """Refuse a recipe that names a `reserved` column, the label or the split, and a map without an exact kernel."""
         named = [name for name in reserved if name in self.config.columns.include and self.fitted is None]
         if named:
             raise DataError(
                 f"{self.name}: label {quoted(named[0])}: expected a column that is not a feature of the map, got one"
             )
-
-    def refuse_without_exact(self) -> None:
-        """Refuse a map that has no exact kernel to compare it with, before anything is fitted."""
         chain = () if self.fitted is None else self.fitted.chain.steps
         for step in self.config.map_steps if self.fitted is None else [one.step for one in chain]:
             if step.traits.exact.none:

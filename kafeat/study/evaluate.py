@@ -173,8 +173,7 @@ def _records(
 ) -> list[Record]:
     """Evaluate every map in every split. If there are several maps, an error names its map."""
     for candidate in candidates:
-        candidate.refuse_features(request.reserved)
-        candidate.refuse_without_exact()
+        candidate.check(request.reserved)
     learner = None
     if request.labels:
         learner = learner_of(request.learner, request.tau, count_jobs(request.jobs), len(request.labels))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -118,38 +119,36 @@ def _check_test_rows(name: str, test: Mask) -> None:
         )
 
 
+@dataclass(frozen=True)
 class Evaluator:
     """An evaluator of candidate maps on the rows of one split."""
 
-    def __init__(
-        self,
-        data: RereadableData,
-        request: EvaluationRequest,
-        learner: Learner | None,
-        rows: Split,
-        exhibits: list[MapFigures] | None,
-    ) -> None:
-        self._data, self._request, self._rows, self._exhibits = data, request, rows, exhibits
-        self._learner = learner
-        self._machines = (
-            Machines(learner, data, rows, rows.truth, request) if learner and rows.truth else None
-        )
+    data: RereadableData
+    request: EvaluationRequest
+    learner: Learner | None
+    rows: Split
+    exhibits: list[MapFigures] | None
+
+    @cached_property
+    def _machines(self) -> Machines | None:
+        learner, truth = self.learner, self.rows.truth
+        return Machines(learner, self.data, self.rows, truth, self.request) if learner and truth else None
 
     def record(self, candidate: ComparedMap, tell: Say, listener: Listener) -> Record:
         """Evaluate one map. `tell` is called with each step, and `listener` follows the fit of a recipe."""
         tell("fitting")
-        request, rows = self._request, self._rows
-        fit = candidate.fit(self._data, request, self._learner, rows.held_out, listener)
+        request, rows = self.request, self.rows
+        fit = candidate.fit(self.data, request, self.learner, rows.held_out, listener)
         tell("comparing")
         subject = MapOnData(
-            fit.map, self._data, reserved=request.reserved, dtype=request.output_dtype, jobs=request.jobs,
+            fit.map, self.data, reserved=request.reserved, dtype=request.output_dtype, jobs=request.jobs,
             fitted_on=np.flatnonzero(~rows.held_out),
         )  # fmt: skip
         compared = compared_rows(rows, candidate, request.rows)
         _, X = subject.select_rows(compared)
         measured, reference, (K, Z) = subject.errors(X)
         about = {**self._about(candidate, subject, compared, X), "reference": reference}
-        learned, exhibits, figures = Record(about={}), self._exhibits, None
+        learned, exhibits, figures = Record(about={}), self.exhibits, None
         drawn = exhibits is not None and not any(same_map(one.about, about) for one in exhibits)
         if self._machines is not None:
             tell("learning")
@@ -167,8 +166,8 @@ class Evaluator:
             "seed": fm.config.seed, "kinds": [one.step.kind for one in fm.chain.steps],
             "n_components": fm.n_components, "n_features_in": subject.n_features_in, "columns_raw": subject.raw_width,
             "dtype": subject.dtype.name, "bytes_per_row": fm.n_components * subject.dtype.itemsize,
-            "split_seed": self._rows.seed, "rows": len(X),
-            "rows_seen_in_fit": candidate.rows_seen(fm, self._data, compared),
-            "data_rows": len(self._rows.test),
+            "split_seed": self.rows.seed, "rows": len(X),
+            "rows_seen_in_fit": candidate.rows_seen(fm, self.data, compared),
+            "data_rows": len(self.rows.test),
             "missing_share": float(np.isnan(numbers).sum() / (len(X) * X.shape[1])),
         }  # fmt: skip

@@ -182,8 +182,13 @@ class MapOnData:
     def raw(self) -> Inputs:
         """Return the columns that the map reads, with missing numbers filled and categories coded as in the map."""
         dtype, width = self.map.input_dtype, self.raw_width
+
+        def make(X: InputRows, out: Floats, _above: int) -> Made:
+            out[...] = self.numbers(contiguous(X))
+            return Made(out, None)
+
         # One tile, because the chain cuts its own tiles.
-        program = Program(dtype, width, dtype, self.map.chunk_rows, lambda: _NumbersLoop(self))
+        program = Program(dtype, width, dtype, self.map.chunk_rows, lambda: make)
         return Inputs(width, self.chunks, partial(self._made, program, dtype=dtype), standardize=True)
 
     def features(self) -> Inputs:
@@ -262,14 +267,3 @@ class MapOnData:
             **kernel_error(K, Z), **more,
         }  # fmt: skip
         return values, reference, (K, Z)
-
-
-class _NumbersLoop:
-    """A worker that makes the raw columns of a map."""
-
-    def __init__(self, subject: MapOnData) -> None:
-        self._subject, self.rows = subject, subject.map.chunk_rows
-
-    def __call__(self, X: InputRows, out: Floats, above: int = 0) -> Made:
-        out[...] = self._subject.numbers(contiguous(X))
-        return Made(out, None)

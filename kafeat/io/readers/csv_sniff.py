@@ -202,6 +202,16 @@ def _parsed(location: str, head: bytes, delimiter: str, whole: bool) -> list[lis
 def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) -> tuple[Field, ...]:
     """Return the fields of columns with these first values."""
     fields = [_field(name, values, asked) for name, values in zip(names, columns, strict=True)]
+    clear = [field.dialect for field in fields if not field.problem]
+    decimals, groups = any(one.decimal == "," for one in clear), any(one.thousands == "," for one in clear)
+    if decimals != groups:  # 1,234 is as in the other columns
+        told = replace(
+            asked,
+            decimal=asked.decimal or "," * decimals or None,
+            thousands=asked.thousands or "," * groups or None,
+        )
+        again = zip(fields, columns, strict=True)
+        fields = [_field(one.name, values, told) if one.problem else one for one, values in again]
     if any(field.dialect.decimal == "," for field in fields):
         fields = _beside_commas(fields, columns, asked)
     elif asked.delimiter == ";" and asked.decimal is None:

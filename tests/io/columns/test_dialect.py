@@ -181,6 +181,12 @@ def test_what_may_be_a_thousands_separator_is_refused(tmp_path, values, message)
     )
 
 
+@pytest.mark.parametrize(("other", "meant"), [("1,5", 1.234), ("1,234,567", 1234.0)])
+def test_other_columns_tell_what_a_comma_is(tmp_path, other, meant):
+    path = written(tmp_path, f"n;m\n1,234;{other}\n5,678;{other}\n")
+    assert features(fitted(NUMBERS, path, delimiter=";"), path, delimiter=";")[0][0] == meant
+
+
 def test_the_option_settles_the_decimal_mark(tmp_path):
     path = written(tmp_path, "n;p\n1,234;1012.3\n5,678;1013.5\n")
     assert features(fitted(NUMBERS, path, delimiter=";", decimal=","), path, delimiter=";") == [

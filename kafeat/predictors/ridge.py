@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from kafeat.contract.predictor import HeldOut, Learned, Learning, Targets, TrainingRows
-from kafeat.maths.calibration import Calibration, fit_calibration
+from kafeat.maths.calibration import fit_calibration
 from kafeat.maths.linear_output import leaves_float32, needs_float64
 from kafeat.maths.ridge import LinearModel, NormalEquations
 from kafeat.predictors._linear import LinearPredictor
@@ -48,15 +47,21 @@ class _Learning(Learning):
         scores = tuple(map(float, ridge.scores(np.array(multiples)))) if len(multiples) > 1 else ()
         chosen = float(multiples[int(np.argmax(scores))] if scores else multiples[0])
         model = ridge.model_of(chosen)
-        state, held_out = self._state(ridge, model), partial(_held_out, ridge, chosen, kept)
+        state = self._state(ridge, model)
         if self._targets.classes:
             scored = _scored(ridge, chosen, kept)
             calibration = fit_calibration(scored.outputs, scored.rows.targets, scored.rows.weights)
-            held_out = partial(_probabilities, scored, calibration)
             state["temperature"] = np.array(calibration.temperature)
             # softmax(s/T + a) = softmax((s + T a)/T), so the biases of the classes become part of the intercept.
             state["intercept"] = state["intercept"] + calibration.temperature * calibration.biases
         multiples = multiples if scores else ()
+
+        def held_out() -> HeldOut:
+            if self._targets.classes:
+                return HeldOut(scored.rows, calibration(scored.outputs))
+            own = ridge.held_out(chosen, kept.features, kept.targets, kept.parts, kept.weights)
+            return HeldOut(kept, own)
+
         return Learned(self._step.with_penalty(chosen), state, multiples, scores, held_out=held_out)
 
     def _state(self, ridge: NormalEquations, model: LinearModel) -> dict[str, Floats]:
@@ -71,11 +76,6 @@ class _Learning(Learning):
         }
 
 
-def _held_out(ridge: NormalEquations, multiple: float, kept: TrainingRows) -> HeldOut:
-    """Return the numbers that models predict for rows that they have not seen."""
-    return HeldOut(kept, ridge.held_out(multiple, kept.features, kept.targets, kept.parts, kept.weights))
-
-
 def _scored(ridge: NormalEquations, multiple: float, kept: TrainingRows) -> HeldOut:
     """Return the scores of the classes for rows, from models that were fitted without their part."""
     scores = ridge.without_part(multiple, kept.features, kept.parts)
@@ -84,7 +84,3 @@ def _scored(ridge: NormalEquations, multiple: float, kept: TrainingRows) -> Held
     if not len(known):
         raise ridge.folds.one_part
     return HeldOut(kept.select(known), scores[known])
-
-
-def _probabilities(scored: HeldOut, calibration: Calibration) -> HeldOut:
-    return HeldOut(scored.rows, calibration(scored.outputs))

@@ -195,11 +195,6 @@ class Nystroem(Step):
             return self.landmarks
         return "kmeans" if self._named else "rpcholesky"
 
-    @property
-    def _fits_kernel(self) -> bool:
-        """True if everything is left to the map, and no label: the error of the kernel then decides."""
-        return self.landmarks == "auto" and self._selector == "kmeans" and self.root == "triangular"
-
     def settled(self, sample: Sample) -> Self:
         if self.landmarks != "auto" or self._selector != "kmeans" or sample.label is None:
             return self
@@ -278,7 +273,9 @@ class Nystroem(Step):
         """Return the weights (m, r) of the landmarks: the factor of K_mm⁺, its leading directions, or fitted ones."""
         W, width = factor(K, self.rcond, kernel.name, self.clip_negative), self._width(len(K))
         against = kernel.against(landmarks, scale)
-        if self.weights == "fitted" or (self.weights == "auto" and self._fits_kernel and len(X) > len(K)):
+        # If everything is left to the map, and no label, the error of the kernel decides.
+        free = self.landmarks == self.weights == "auto" and self.root == "triangular"
+        if self.weights == "fitted" or (free and self._selector == "kmeans" and len(X) > len(K)):
             return fitted(W, against, lambda rows: kernel.against(rows, scale)(rows), X, width, rng)
         return W if W.shape[1] <= width else leading(W, against, X, width, rng)
 

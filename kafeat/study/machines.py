@@ -155,7 +155,7 @@ class Machines:
 
     def _losses(self, of: Compared, subject: MapOnData, model: ScoredModel | None) -> Losses | None:
         """Return the worth of columns to the predictor of the map, or else to the learner on its features."""
-        places = {} if subject.by_numbers else subject.map.columns.named_places
+        places = subject.map.columns.named_places if subject.matrix is None else {}
         most = rows_to_shuffle(len(places), subject.map.n_components) if places else 0
         if not most:
             return None

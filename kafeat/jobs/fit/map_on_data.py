@@ -117,8 +117,8 @@ _NO_ROWS = np.empty(0, dtype=np.intp)
 class MapOnData:
     """A map and the data that it is used on, whose rows it turns into columns, features, kernels and predictions.
 
-    `reserved` columns are not features, and `dtype` is that of the features. `fitted_on` are the rows of a kernel
-    matrix that the map is fitted on.
+    `reserved` columns are not features, and `dtype` is that of the features. If the columns are the row numbers of a
+    kernel matrix, `matrix` is not None, and `fitted_on` are the rows of it that the map is fitted on.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class MapOnData:
         fitted_on: Array = _NO_ROWS,
     ) -> None:
         kernel = getattr(fm.chain.steps[0].step, "kernel", None)
-        self._matrix = kernel if isinstance(kernel, KernelMatrix) else None
+        self.matrix = kernel if isinstance(kernel, KernelMatrix) else None
         self.map, self._data, self._jobs, self._fitted_on = fm, data, jobs, fitted_on
         self._reserved, self.dtype = reserved, np.dtype(dtype or fm.dtype)
         with data.open() as source:
@@ -144,11 +144,6 @@ class MapOnData:
                         f"{source.location}: label {quoted(name)}: expected a column that is not a feature of the map, "
                         "got one"
                     )
-
-    @property
-    def by_numbers(self) -> bool:
-        """True if the columns are row numbers of a kernel matrix."""
-        return self._matrix is not None
 
     @property
     def raw_key(self) -> tuple[object, ...]:
@@ -204,7 +199,7 @@ class MapOnData:
     @property
     def n_features_in(self) -> int:
         """The number of columns that the map reads or, for a kernel matrix, the number of rows that it is fitted on."""
-        return self.map.n_features_in if self._matrix is None else self.raw_width
+        return self.map.n_features_in if self.matrix is None else self.raw_width
 
     def predictions(self, fm: FeatureMap, rows: Mask, levels: tuple[float, ...] = ()) -> tuple[Array, Floats]:
         """Return the numbers of these rows, and predictions (r, k) by `fm`, which is this map with a predictor.
@@ -222,8 +217,8 @@ class MapOnData:
 
     def numbers(self, X: InputRows) -> Floats:
         """Return rows with missing numbers filled and categories coded as in the map."""
-        if self._matrix is not None:
-            return self._matrix.columns(dense(X), self._fitted_on).astype(self.map.input_dtype)
+        if self.matrix is not None:
+            return self.matrix.columns(dense(X), self._fitted_on).astype(self.map.input_dtype)
         numbers = self.map.chain.numbers(X)
         gaps = np.isnan(numbers)  # trees read these as they are
         return np.where(gaps, 0.0, numbers).astype(numbers.dtype) if gaps.any() else numbers

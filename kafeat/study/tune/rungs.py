@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import ceil, inf
 from typing import NamedTuple
 
 from kafeat.contract import RowKeys
 from kafeat.study.tune.space import BASE, DEFAULT, NO_TREES, RAW, Candidate, SearchSpace
-from kafeat.study.tune.trials import IDLE, Outcome, Size, Trial, Trials
+from kafeat.study.tune.trials import Outcome, Size, Trial, Trials
 
 
 def in_order(search: Search) -> Iterator[Candidate]:
@@ -46,18 +46,12 @@ def in_order(search: Search) -> Iterator[Candidate]:
 
 
 def best_five(search: Search) -> Iterator[Candidate]:
-    """Yield the best of the rung before: the leader, the best with trees and without, raw columns, the default map.
-
-    One whose metric changes nothing on more rows is followed by the map without the metric.
-    """
+    """Yield the best of the rung before: the leader, the best with trees and without, raw columns, the default map."""
     ranked = search.different()
     kinds = {one.trees == NO_TREES: one for one in reversed(ranked) if one.map != "trees"}
     first = [*ranked[:1], *sorted(kinds.values(), key=ranked.index), *ranked[1:2]]
     plain = [one for one in (RAW, DEFAULT) if one in ranked]
-    for candidate in [*dict.fromkeys([*first, *plain, *ranked])][:_ENTER]:
-        yield candidate
-        if candidate.of_metric in search.idle:
-            yield replace(candidate, metric="none")
+    yield from [*dict.fromkeys([*first, *plain, *ranked])][:_ENTER]
 
 
 class Rung(NamedTuple):
@@ -142,8 +136,6 @@ class Search(Trials):
     last_fit: float = 0.0
     tell: Callable[[Search, Trial], None] | None = None
     started: float = field(default_factory=time.monotonic)
-    idle: set[object] = field(default_factory=set)
-    """The metrics that found nothing, so that maps with them are those without."""
     ended_early: bool = False
     rung: str = RUNGS[0].name
     cut_by_time: bool = False
@@ -163,8 +155,7 @@ class Search(Trials):
         rung, slowest = self.rungs[k][0], 0.0
         most, too_slow = self._most(k), set[object]()
         for candidate in candidates:
-            done = self._made(candidate, size) is not None or candidate.of_metric in self.idle
-            if done or candidate.learned in too_slow:
+            if self._made(candidate, size) is not None or candidate.learned in too_slow:
                 continue
             left, always = rung.until * self.seconds - self.elapsed, k == 0 and candidate in (DEFAULT, RAW)
             if most == 0 or (slowest > left and not always):
@@ -179,8 +170,6 @@ class Search(Trials):
                 self.ended_early |= k == 0
             else:
                 slowest = max(slowest, trial.outcome.seconds)
-            if trial.outcome.failure == IDLE:
-                self.idle.add(candidate.of_metric)
 
     def _most(self, k: int) -> float:
         """Return the most trials of a rung. Some are kept for the later rungs, if there are enough."""

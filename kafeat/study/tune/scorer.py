@@ -28,8 +28,8 @@ from kafeat.study.learners import Tested
 from kafeat.study.scores import resampled_scores
 from kafeat.study.tune.all_rows import AllRows, Predictions, boosted
 from kafeat.study.tune.problem import Problem
-from kafeat.study.tune.space import BOOSTING, Candidate, metric_is_idle
-from kafeat.study.tune.trials import IDLE, RESAMPLES, Outcome, Size
+from kafeat.study.tune.space import BOOSTING, Candidate
+from kafeat.study.tune.trials import RESAMPLES, Outcome, Size
 from kafeat.types import Array, Floats
 
 # Limits of what is kept for later trials: numbers in transformed samples, chains of a split, and sizes of splits.
@@ -56,9 +56,6 @@ class Scorer:
         try:
             made = (self._on_all_rows if size.one_pass else self._on_splits)(candidate, size)
             tested, chains, row_seconds, tasks = zip(*made, strict=True)
-            # Fewer rows may tell less than the metric needs.
-            if size.share == 1.0 and 2 * sum(map(metric_is_idle, chains)) >= len(chains):
-                raise DataError(IDLE)
             outcome = self._outcome(Tested.joined(tested), tasks[0], size, candidate == BOOSTING)
         except DataError as error:
             return Outcome(float("-inf"), (), time.perf_counter() - started, failure=str(error))

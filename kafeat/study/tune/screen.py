@@ -17,8 +17,7 @@ from kafeat.errors import DataError
 from kafeat.jobs.fit import SampleSplit, nested, subset_of
 from kafeat.maths import errors_of_others
 from kafeat.study.tune.problem import Problem
-from kafeat.study.tune.space import Candidate, metric_is_idle
-from kafeat.study.tune.trials import IDLE
+from kafeat.study.tune.space import Candidate
 
 EXACT_ROWS = 700
 """Rows of the exact machine. The eigendecomposition of their kernel takes some tenths of a second."""
@@ -65,9 +64,9 @@ class Screen:
 
     @property
     def ranked(self) -> list[Candidate]:
-        """The kernels, the one with the least error first."""
-        known = (one for one in self.errors if self.errors[one] < inf)
-        return sorted(known, key=lambda one: self.errors[one])
+        """The kernels, best first. Of those with equal errors, as with a metric that changes nothing, the first."""
+        found = {error: one for one, error in reversed(self.errors.items()) if error < inf}
+        return [found[error] for error in sorted(found)]
 
     def _best(self, count: int) -> list[Candidate]:
         """Return the best kernels that differ in more than γ."""
@@ -91,17 +90,14 @@ class Screen:
         for step in nested(recipes):
             if step["kind"] == "nystroem":
                 step |= {"n_components": 2, "landmarks": "uniform"}  # the exact kernel needs none
-        errors, constant, idle = 0.0, 0.0, list[bool]()
+        errors, constant = 0.0, 0.0
         for split in self._splits:
             with self._lock:  # threads share the fits
                 chain = split.fit(recipes, np.random.default_rng([self.problem.seed, 6]))
-            idle.append(metric_is_idle(chain))
             X, others = split.train.sample.X, split.test.sample.X
             Y, held = (self.problem.task.targets(one.labels) for one in (split.train, split.test))
             errors += errors_of_others(chain.exact(X, X), Y, chain.exact(others, X), held).sum(axis=1)
             constant += float(np.square(held - Y.mean(axis=0)).sum())
-        if all(idle):
-            raise DataError(IDLE)
         return float(np.min(errors) / constant)
 
     @cached_property

@@ -10,9 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-import numpy as np
-
-from kafeat.chain import Chain
 from kafeat.config import Config
 from kafeat.errors import UsageError
 from kafeat.jobs.fit import IMPUTE, Encoding, Recipe, date_parts, one_hot, side_by_side, target, text
@@ -105,11 +102,6 @@ class Candidate:
         return replace(self, trees=NO_TREES, tree_columns=_TREE_COLUMNS, factor=_FACTORS[0])
 
     @property
-    def of_metric(self) -> tuple[str, ...] | None:
-        """The choices that affect a metric, or None without one."""
-        return None if self.metric == "none" else (self.metric, self.scaler, str(self.union), self.encoding)
-
-    @property
     def complexity(self) -> int:
         """The number of parts besides a scaler and a kernel map."""
         return sum([self.metric != "none", self.map == "supervised", self.trees != NO_TREES])
@@ -144,17 +136,6 @@ BOOSTING = Candidate("standardize", "none", "boosting", None)
 """Gradient boosting of the raw columns with its defaults, which is compared with the choice."""
 FIXED = ("base", "raw", "trees")
 """Maps with a given width, and without neighbours."""
-
-
-def metric_is_idle(chain: Chain) -> bool:
-    """Return true if the metrics of a chain are all the identity, which changes nothing."""
-    every = [(name, state) for state in (one.state for one in chain.steps) for name in state]
-    roots = [
-        state[name.removesuffix("spectrum") + "root"] for name, state in every if name.endswith("spectrum")
-    ]
-    return bool(roots) and all(
-        (root == (1.0 if root.ndim == 1 else np.eye(len(root)))).all() for root in roots
-    )
 
 
 def _rule(multiple: float) -> str:

@@ -91,10 +91,6 @@ class Outcome:
         return float(np.std(np.subtract(self.resampled, other.resampled)))
 
 
-IDLE = "left out, as its metric changes nothing"
-"""The failure of a trial without a score of its own."""
-
-
 @dataclass(frozen=True)
 class Trial:
     """A candidate that was scored at a size. Numbers count from 1. A `later` trial tries the chosen map again."""

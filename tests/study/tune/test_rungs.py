@@ -11,7 +11,7 @@ from kafeat.maths.scoring import SCORES
 from kafeat.study.tune.choice import Choice, choose
 from kafeat.study.tune.rungs import ENDED, RUNGS, Search, rungs_of
 from kafeat.study.tune.space import DEFAULT, NO_TREES, RAW, Candidate, SearchSpace
-from kafeat.study.tune.trials import IDLE, Outcome, Size
+from kafeat.study.tune.trials import Outcome, Size
 from tests.study.tune.test_tune import _table_of, mixed
 
 KERNELS = [Candidate("quantile", "none", kernel) for kernel in ("laplacian", "rbf", "matern 1/2")]
@@ -45,27 +45,6 @@ def test_the_highest_score_is_chosen_and_of_equal_ones_the_simpler_map():
     assert level.leaderboard()[0].candidate == simple
 
 
-def test_a_map_whose_metric_changes_nothing_on_more_rows_gives_way_to_the_one_without():
-    """On the first rung the metric of the leader changes something, and on later ones it is the identity."""
-    metric = Candidate("quantile", "metric", "rbf")
-
-    def run(candidate, size, _):
-        if candidate.of_metric and size.rows > 3000:
-            return Outcome(-np.inf, (), failure=IDLE)
-        score = 0.9 if candidate.of_metric else 0.5
-        return Outcome(score, tuple(score + np.arange(40) * 1e-6), 0.1, size.width)
-
-    space = SearchSpace(_table_of(mixed().drop_columns(["id"])))
-    search = Search(
-        space=space, rungs=rungs_of(10_000, 50_000, 64, 2, None), run=run, most_trials=30,
-        screened=lambda *_: [metric],
-    )  # fmt: skip
-    search.search()
-    assert {one.candidate.metric == "none" for one in search.trials if one.outcome.failure} == {False}
-    assert replace(metric, metric="none") in [one.candidate for one in search._ranked(search.rungs[-1][1])]
-    assert search.best_score.candidate.metric == "none"
-
-
 def test_of_maps_with_about_as_many_right_rows_the_one_with_the_lowest_log_loss_is_chosen():
     found = dict(zip(KERNELS, [(0.91, 0.50), (0.90, 0.30), (0.80, 0.10)], strict=True))
     for scoring, best in (("accuracy", KERNELS[1]), ("auc", KERNELS[0])):
@@ -87,8 +66,8 @@ def test_a_simpler_map_within_the_noise_is_not_chosen_if_it_is_below_the_floor()
     assert ended.leaderboard()[0].candidate == both
 
 
-def searched(most=None, seconds=np.inf, cost=lambda _: 0.1, rows=4000, clock=None, idle=False):
-    """A search on a real space and a clock of its own, whose scores are drawn at random; metrics may be `idle`."""
+def searched(most=None, seconds=np.inf, cost=lambda _: 0.1, rows=4000, clock=None):
+    """A search on a real space and a clock of its own, whose scores are drawn at random."""
     space = SearchSpace(_table_of(mixed().drop_columns(["id"])))
     clock = [0.0] if clock is None else clock
 
@@ -97,8 +76,6 @@ def searched(most=None, seconds=np.inf, cost=lambda _: 0.1, rows=4000, clock=Non
         clock[0] += min(took, limit)
         if took > limit:
             raise TimeoutError
-        if idle and candidate.of_metric:
-            return Outcome(-np.inf, (), took, failure=IDLE)
         score = np.random.default_rng([*str(candidate).encode()]).random()
         return Outcome(score, tuple(score + np.arange(40) * 1e-6), took, size.width)
 
@@ -160,13 +137,6 @@ def test_a_search_keeps_its_time_and_its_leader_goes_on(monkeypatch, seconds, sl
     choose(search, Choice.of(search), predicts=True, with_curve=True)
     assert clock[0] <= seconds
     assert search.complete or not search.later
-
-
-def test_a_metric_that_found_nothing_is_tried_once_for_what_it_depends_on():
-    search = searched(most=40, idle=True)
-    with_metric = [one.candidate.of_metric for one in search.trials if one.candidate.of_metric]
-    assert len(with_metric) == len(set(with_metric)) > 2
-    assert all(one.candidate.metric == "none" for one in search.leaderboard())
 
 
 def test_a_trial_that_is_ended_and_a_rung_that_is_cut_are_told():

@@ -97,3 +97,11 @@ def test_what_learned_from_the_label_is_refitted_without_the_rows_that_it_is_sco
     assert found.errors[DEFAULT] > 0.9
     found._try([Candidate("standardize", "metric", "rbf")])
     assert min(found.errors.values()) > 0.9
+
+
+def test_of_kernels_with_one_error_the_first_goes_on():
+    """A metric that finds nothing is the identity."""
+    found = screen(columns_of(RNG.normal(size=(100, 2)), RNG.normal(size=100)))
+    kernels = [Candidate("standardize", metric, "rbf") for metric in ("none", "metric", "metric (α = 0.5)")]
+    found.errors |= dict.fromkeys(kernels, 0.5)
+    assert found.ranked == kernels[:1]

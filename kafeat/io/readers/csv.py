@@ -131,7 +131,7 @@ class CsvReader(UntypedReader):
         self.location = location.source
         self._text = TextInput(location, raw, seen is not None, encoding=asked.encoding)
         self.positional = not header
-        with self._text.peeked() as text:
+        with self._text.opened(peek=True) as text:
             if asked.encoding == _LATIN_1 and _CONTROLS.search(text.look(LOOK)):
                 name = encoding_of(text.head.decode(UTF8, "ignore").encode(_LATIN_1))
                 if name != "latin-1":

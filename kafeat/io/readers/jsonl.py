@@ -48,7 +48,7 @@ class JsonlReader(UntypedReader):
         self, location: Location, *, asked: Asked = NOTHING_ASKED, seen: Sequence[str] | None = None
     ) -> None:
         self.location, self._text = location.source, TextInput(location, prompt=seen is not None)
-        with self._text.peeked() as text:
+        with self._text.opened(peek=True) as text:
             rows = self._first_rows(text, seen or ())
         names = list(dict.fromkeys(name for row in rows for name in row))
         rows = rows[: _MOST_CELLS // max(1, len(names))]

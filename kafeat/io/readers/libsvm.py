@@ -186,7 +186,7 @@ class LibsvmReader(TextReader):
         self._files = ExitStack()
         self._files.callback(self._text.close)
         self._copy: TextInput | None = None
-        with self._text.peeked() as text:
+        with self._text.opened(peek=True) as text:
             self._look(text)
         self.fields = self._fields(None)
 

@@ -244,39 +244,25 @@ class TextInput:
         self._raw = None if self._pipe is None else self._pipe.raw
 
     @contextmanager
-    def peeked(self) -> Iterator[DecompressedStream]:
-        """Open the text to inspect its first bytes. A pipe is closed only if this fails."""
-        if self._pipe is None:
-            with closing(self._open()) as text:
-                yield text
-            return
-        with ExitStack() as failing:
-            failing.callback(self.close)
-            yield self._pipe
-            failing.pop_all()
-
-    @contextmanager
-    def opened(self) -> Iterator[DecompressedStream]:
-        """Open the text at its first byte. Refuse a second pass over a pipe."""
+    def opened(self, peek: bool = False) -> Iterator[DecompressedStream]:
+        """Open the text at its first byte. Refuse a second pass over a pipe, unless the first was only to `peek`."""
         if not self.read_once:
-            with closing(self._open()) as text:
+            raw = HashingStream(self._place, hashed=False)
+            with closing(DecompressedStream(self._name, raw, self._binary, self._encoding)) as text:
+                text.look(self.skipped)
+                text.drop(self.skipped)
                 yield text
             return
-        pipe, self._pipe = self._pipe, None
+        pipe, self._pipe = self._pipe, self._pipe if peek else None
         if pipe is None:
             raise UsageError(
                 f"{self._name}: expected a file, which can be read again, got a pipe; save it to a file first"
             )
-        yield pipe
-
-    def _open(self) -> DecompressedStream:
-        text = DecompressedStream(
-            self._name, HashingStream(self._place, hashed=False), self._binary, self._encoding
-        )
-        if self.skipped:
-            text.look(self.skipped)
-            text.drop(self.skipped)
-        return text
+        with ExitStack() as failing:
+            if peek:
+                failing.callback(self.close)
+            yield pipe
+            failing.pop_all()
 
     def digest(self) -> str:
         """Return the SHA-256 of all bytes."""

@@ -215,7 +215,7 @@ def _publish(
 
 
 def _sync_folder(target: str) -> None:
-    folder = os.open(os.path.dirname(target), os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    folder = os.open(os.path.dirname(target), os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(folder)
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import io
 import os
 import select
@@ -12,11 +13,6 @@ from contextlib import nullcontext
 from typing import Any, Literal
 
 from kafeat.errors import SystemRefusedError, may_pass
-
-try:
-    import fcntl
-except ImportError:  # missing on this system
-    fcntl = None  # type: ignore[assignment]  # a module elsewhere
 
 
 class ReadOnce(str):
@@ -99,8 +95,6 @@ def write_full(file: io.FileIO, data: Any, at: int | None = None) -> None:
 
 def lock(file: int, *, shared: bool = False, wait: bool = True) -> bool | None:
     """Lock an open file, or change its lock. Return false if another process holds it, or None without file locks."""
-    if fcntl is None:
-        return None
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except OSError as error:

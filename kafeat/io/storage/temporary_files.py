@@ -81,7 +81,7 @@ def _make(target: str, mode: int | None) -> tuple[str, int]:
     folder, stem = _stem(target)
     while True:
         temporary = os.path.join(folder, f"{stem}{os.getpid()}-{os.urandom(4).hex()}.tmp")
-        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_CLOEXEC", 0)
+        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
         _ours.add(temporary)
         file = os.open(temporary, flags, 0o666 if mode is None else 0o600)
         if not lock(file) or is_at(file, temporary):
@@ -94,7 +94,7 @@ def _make(target: str, mode: int | None) -> tuple[str, int]:
 
 def _remove_if_stale(temporary: str) -> None:
     with suppress(OSError):
-        file = os.open(temporary, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        file = os.open(temporary, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             if stat.S_ISREG(os.fstat(file).st_mode) and lock(file, wait=False) and is_at(file, temporary):
                 os.unlink(temporary)

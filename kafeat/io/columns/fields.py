@@ -165,7 +165,12 @@ def null_options(table: Table | None, words: Sequence[str]) -> str:
     kept = [
         word for word in dict.fromkeys(used) if word in words or word.casefold() != "nan"
     ]  # always missing
-    return " ".join(f"--null-values {quote(word)}" for word in kept)
+    return options("null-values", kept)
+
+
+def options(name: str, values: Iterable[str]) -> str:
+    """Return an option with each of these values."""
+    return " ".join(f"--{name} {quote(value)}" for value in values)
 
 
 def as_spelled(table: Table, requested: Iterable[str]) -> list[str]:
@@ -191,11 +196,6 @@ def excluding(names: Iterable[str]) -> str:
     columns = [name for name in names if name and "," not in name and shown(name) == name]
     which = "this column" if len(columns) == 1 else "these columns"
     return f"; --exclude {quote(','.join(columns))} leaves {which} out" if columns else ""
-
-
-def keeping(names: Iterable[str]) -> str:
-    """Return the options that keep columns as text."""
-    return " ".join(f"--text {quote(name)}" for name in names)
 
 
 def listed(names: Sequence[str]) -> str:

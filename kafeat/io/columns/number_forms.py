@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
-from shlex import quote
 from typing import NamedTuple
 
 from kafeat.io.columns.dialect import (
@@ -24,7 +23,7 @@ from kafeat.io.columns.dialect import (
     as_option,
     factors_of,
 )
-from kafeat.io.columns.fields import Table, keeping, null_options
+from kafeat.io.columns.fields import Table, null_options, options
 
 _GAP = f"[{BLANKS}]*"
 _CORE = rf"[0-9.,](?:[0-9.,'’{BLANKS}]*[0-9.,])?(?:[eE][+-]?[0-9]{{1,3}})?"
@@ -106,7 +105,7 @@ class NumberForm(NamedTuple):
     `shown` is a value that shows the problem, and `note` is a remark about the column.
     """
 
-    dialect: Dialect | None
+    dialect: Dialect | None = None
     problem: str = ""
     shown: str = ""
     note: str = ""
@@ -132,8 +131,8 @@ class _Word(NamedTuple):
         return self.known or len(self.units) > 1
 
 
-def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
-    """Return how a column writes its numbers, or None if most values are not numbers in any form."""
+def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm:
+    """Return how a column writes its numbers, if most values are numbers in some form."""
     counts = Counter(value.strip()[:_LONGEST] for value in values)
     given_as = dict(zip(factors_of(asked.units), asked.units, strict=False))
     asked = replace(asked, units=tuple(given_as))
@@ -161,23 +160,27 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm | None:
         advice = _advice(words) or _advice([taken[0], other])
         if few and not own:
             note = f"values such as {both} have several units: write all in one{advice}"
-            return NumberForm(None, note=note)
+            return NumberForm(note=note)
         return NumberForm(
             asked.dialect, f"expected one unit, got {both}: write all in one{advice}", other.text
         )
     if few:
-        return None
+        return NumberForm()
     if unit and not all(word.known for word in taken):
         others = counts.keys() - {word.text for word in taken}
         if any(re.match("0[0-9]", word.core) for word in taken):
-            return None
+            return NumberForm()
         if count < _NEARLY_ALL * len(values):
             return _of_many_forms(words, [*counts])
         first, but = taken[0], f", {min(others)[:40]!r} is not" if others else ""
         worth = _worth([unit])
-        read = f"{_options(worth)} reads them" if worth else f"{_options(unit)} reads {first.core} of it"
+        read = (
+            f"{options('unit', worth)} reads them"
+            if worth
+            else f"{options('unit', unit)} reads {first.core} of it"
+        )
         note = f"values such as {first.text[:40]!r} are no numbers{but}; {read}"
-        return NumberForm(None, note=note)
+        return NumberForm(note=note)
     form = _marks(taken, asked, bool(unit))
     units = tuple(dict.fromkeys(given_as.get(part, part) for one in same for part in one))
     bare = bool(own) or (not units and any(MINUS in word.text or word.dashes for word in taken))
@@ -201,21 +204,17 @@ def _of_one_scale(own: Sequence[tuple[str, ...]], taken: Sequence[_Word]) -> str
         if not {*one} & {*other} and not all(map(_FLAG.fullmatch, one + other)):
             return (
                 f"{first[one]} and {first[other]} are numbers of one scale, as --unit names both: if these differ, "
-                f"{_options([*_worth([one, other]), f'{other[-1]}=FACTOR'])} multiplies one"
+                f"{options('unit', [*_worth([one, other]), f'{other[-1]}=FACTOR'])} multiplies one"
             )
     return ""
-
-
-def _options(units: Sequence[str]) -> str:
-    return " ".join(f"--unit {quote(unit)}" for unit in units)
 
 
 def _advice(words: Iterable[_Word]) -> str:
     """Return the options that read numbers with these units, if they are signs or what each is worth is known."""
     found = sorted({word.units for word in words if word.units and _is_number(word.core)})
     signs = sorted({unit for units in found for unit in units})
-    options = signs if all(map(_FLAG.fullmatch, signs)) else _worth(found)
-    return f"; {_options(options)} reads them as numbers" if options else ""
+    read = signs if all(map(_FLAG.fullmatch, signs)) else _worth(found)
+    return f"; {options('unit', read)} reads them as numbers" if read else ""
 
 
 def _worth(found: Sequence[tuple[str, ...]]) -> list[str]:
@@ -242,24 +241,24 @@ def _worth(found: Sequence[tuple[str, ...]]) -> list[str]:
     return []
 
 
-def _of_many_forms(words: Sequence[_Word], texts: Sequence[str]) -> NumberForm | None:
+def _of_many_forms(words: Sequence[_Word], texts: Sequence[str]) -> NumberForm:
     """Return a remark about different texts, most of which are numbers, but with several units or in few rows."""
     numbers = [word for word in words if _is_number(word.core)]
     first = {word.units: word.text[:40] for word in reversed(numbers)}
     units = sorted({unit for units in first for unit in units})
     others = sorted({*texts} - {word.text for word in numbers})
     if 2 * len(numbers) < len(texts) or len(numbers) <= _MOST_WORDS or len(units) > _MOST_WORDS:
-        return None
+        return NumberForm()
     shown = " and ".join(map(repr, [*first.values(), *others][:2]))
     note = f"values such as {shown} have several units: write all in one"
     marks = _FLAG if all(word.units for word in numbers) else _MARK
     if all(map(marks.fullmatch, units)):
         nulls = null_options(None, others) if 0 < len(others) <= _MOST_WORDS else ""
-        options = " ".join(filter(None, [_options(units), nulls]))
-        remedy = f"; {options} reads them as numbers" if options else ": leave fields without a number empty"
-        return NumberForm(None, note=f"values such as {shown} are no numbers{remedy}")
+        read = " ".join(filter(None, [options("unit", units), nulls]))
+        remedy = f"; {read} reads them as numbers" if read else ": leave fields without a number empty"
+        return NumberForm(note=f"values such as {shown} are no numbers{remedy}")
     powers = all(word.known or all(map(_POWERS.fullmatch, word.units)) for word in numbers)
-    return NumberForm(None, note=note + _advice(numbers)) if powers else None
+    return NumberForm(note=note + _advice(numbers) if powers else "")
 
 
 def _is_plural(units: tuple[str, ...], of: tuple[str, ...]) -> bool:
@@ -308,9 +307,9 @@ def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
 def missed(words: Sequence[str], dialect: Dialect = USUAL, column: tuple[Table, str] | None = None) -> str:
     """Return the options that read words as missing, besides the other words for what is missing."""
     others = () if dialect.nulls == NULLS else dialect.nulls
-    options = null_options(column and column[0], [*(word[:60] for word in words), *others])
+    nulls = null_options(column and column[0], [*(word[:60] for word in words), *others])
     it = "it" if len(words) == 1 else "these words"
-    return f"{options} reads {it} as missing, and is repeated for other words"
+    return f"{nulls} reads {it} as missing, and is repeated for other words"
 
 
 def _unread(text: str, dialect: Dialect, texts: Iterable[str]) -> list[str]:
@@ -334,9 +333,8 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
     flags = sorted({unit for units in marked.values() for unit in units})
     listed = others if len(others) < _MOST_WORDS else []
     if word is None:
-        null = (
-            f"; {' '.join([*map(_options, [flags] * bool(flags)), missed([text, *listed], dialect, column)])}"
-        )
+        signs = f"{options('unit', flags)} " if flags else ""
+        null = f"; {signs}{missed([text, *listed], dialect, column)}"
         return _of_word(text, texts, dialect, column, null * may_miss)
     bounds = [*marked, *listed] if text in marked and text[0] in _BOUNDS else [text]
     null = f"; {missed(bounds, dialect, column)}" * (may_miss and len(bounds) <= _MOST_WORDS)
@@ -344,10 +342,10 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
     own = [*dialect.factors]
     units = flags or [unit for unit in word.units if unit not in own]
     if units and own and word.known and not flags:
-        worth = _options(_worth([(own[0],), word.units]))
+        worth = options("unit", _worth([(own[0],), word.units]))
         return f"; others are in {own[0]}: write all in one unit{worth and f', or fit with {worth}'}"
     absent = bool(own) and not (word.units or dialect.bare)
-    unit = _options(dialect.units[:1] if absent else units)
+    unit = options("unit", dialect.units[:1] if absent else units)
     # With any option, kafeat examines the column, and so finds its brackets.
     marks = {dialect.plain_digits(word.core): "" if unit else f"--decimal {dialect.decimal}"}
     unlike = ""
@@ -381,7 +379,11 @@ def _of_word(
 ) -> str:
     """Return the remedy for text that is not a number with a unit. `null` is the one that reads it as missing."""
     if re.search(rf"[0-9][-{MINUS}]$", text):
-        kept = f", or {keeping([column[1]])} keeps the column as text" if column and column[0].fitting else ""
+        kept = (
+            f", or {options('text', [column[1]])} keeps the column as text"
+            if column and column[0].fitting
+            else ""
+        )
         return f"; write the minus before the number{kept}"
     odd_rows = column[0].odd_rows if column else ""
     if TOTALS.fullmatch(text) or repr(text[:40]) in odd_rows:
@@ -395,7 +397,7 @@ def _of_word(
     numbers = [one for one in texts if re.match(dialect.forms, one)]
     remedies = [f"; write {number} if it is that number"] if number and not more else []
     if column and column[0].fitting and numbers and not any("." in one or "," in one for one in numbers):
-        remedies.append(f"; {keeping([column[1]])} keeps the column as text")
+        remedies.append(f"; {options('text', [column[1]])} keeps the column as text")
     return "".join(remedies) + null
 
 

@@ -15,7 +15,7 @@ from kafeat.errors import DataError, quoted
 from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.dialect import ISO, KEEP, NOTHING_ASKED
-from kafeat.io.columns.fields import excluding, fields_of, is_harmful, keeping, refuse_slips, require
+from kafeat.io.columns.fields import excluding, fields_of, is_harmful, options, refuse_slips, require
 from kafeat.io.columns.numbers import first_no_number, spell_problem
 from kafeat.io.columns.time_forms import MOSTLY, Guess, digits_form, guess_dates
 
@@ -203,7 +203,9 @@ def refuse_unclear(
         others = [name for name in problems if name not in labels and "--" not in problems[name]]
         problems[last] += excluding(others)
         if others and table.fitting and all(field.problem for field in numbers if field.name in others):
-            problems[last] += f", and {keeping(others)} keeps {'it' if len(others) == 1 else 'them'} as text"
+            problems[last] += (
+                f", and {options('text', others)} keeps {'it' if len(others) == 1 else 'them'} as text"
+            )
         raise table.refusals({one.name: problems[one.name] for one in table.fields if one.name in problems})
 
 

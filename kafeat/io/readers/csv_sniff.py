@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.dialect import CODE, Asked, Dialect, as_option
-from kafeat.io.columns.fields import Field, keeping
-from kafeat.io.columns.number_forms import TOTALS, guess_numbers, remedy, unclear
+from kafeat.io.columns.fields import Field, options
+from kafeat.io.columns.number_forms import TOTALS, NumberForm, guess_numbers, remedy, unclear
 from kafeat.io.columns.numbers import NOT_FINITE, doubles, far_ends, to_doubles, with_points, without_nulls
 from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, growing
 from kafeat.types import Floats
@@ -255,8 +255,9 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
     # JSON always writes numbers with a point.
     spelled = [text for text in texts if not isinstance(text, JsonNumber)]
     stems = bool(words) and _have_stems(texts)
-    form = guess_numbers(spelled, asked) if (words or (spelled and not asked.plain)) and not stems else None
-    if form is not None and form.dialect is not None:
+    looked_at = (words or (spelled and not asked.plain)) and not stems
+    form = guess_numbers(spelled, asked) if looked_at else NumberForm()
+    if form.dialect is not None:
         row = next((row for row in filled if values[row].strip() == form.shown), 0)
         problem = form.problem and f"{spell_row(row)}: {form.problem}"
         number = replace(number, dialect=form.dialect, problem=problem, note=form.note)
@@ -264,7 +265,7 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
     if not words or (2 * len(words) < len(filled) and not stems):
         return _odd(number, texts, numbers)
     first = values[words[0]]
-    note = "" if form is None else form.note
+    note = form.note
     if _EXCEL.fullmatch(first):
         note = f"values such as {first[:40]} are text of Excel, and remain text: write {first[2:-1][:40]} for them"
     shown = f"text ({first[:60]!r} in {spell_row(words[0])})"
@@ -284,9 +285,7 @@ def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
             note = f"values such as {code[1]!r} are read as codes and not as numbers, as {why}"
             return replace(field, kind="text", spelled=f"text ({code[1]!r})", note=note)
         if beside:
-            note = (
-                f"{code[1]} is read as {float(code[1]):g}; {keeping([field.name])} keeps the column as text"
-            )
+            note = f"{code[1]} is read as {float(code[1]):g}; {options('text', [field.name])} keeps the column as text"
             field = replace(field, note=field.note or note)
     zeros, known = _ZEROS.search(lines), numbers[np.isfinite(numbers)]
     ends = far_ends(known, _NINES)

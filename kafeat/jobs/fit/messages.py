@@ -19,9 +19,9 @@ from kafeat.io.columns.fields import (
     abbreviated,
     are_numbers,
     fields_of,
-    keeping,
     listed,
     null_options,
+    options,
     shown,
 )
 from kafeat.io.columns.number_forms import remedy
@@ -228,11 +228,12 @@ def _codes(source: Reader, columns: Columns) -> Iterator[str]:
     codes = [field for field in source.fields if field.code and field.name in numbers]
     if codes:
         which = ", ".join(f"{quoted(field.name)} ({field.code})" for field in codes[:3])
+        names = [field.name for field in codes]
         yield (
             f"{source.location}: {which}{', …' if len(codes) > 3 else ''}: zeros at the beginning are lost, as "
             f"{'this column is' if len(codes) == 1 else 'these columns are'} read as numbers: if they are codes, "
-            f"{keeping(field.name for field in codes)} keeps them, as categories in tune and for one_hot in a config, "
-            f"and --exclude {quote(','.join(field.name for field in codes))} leaves them out"
+            f"{options('text', names)} keeps them, as categories in tune and for one_hot in a config, and "
+            f"{options('exclude', [','.join(names)])} leaves them out"
         )
 
 

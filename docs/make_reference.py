@@ -201,9 +201,8 @@ def config() -> str:
     ]
     for title, model in (("`columns`", ColumnSelection), ("`search`", SearchOptions)):
         parts += [f"## {title}", prose(headline(model)), keys(model.model_fields)]
-    parts += ["## Values that the fit chooses", SEARCHES, "## Steps", "Each kind has a page with its keys."]
-    for title, names in (("Scalers", scalers()), ("Samplers", samplers()), ("Predictors", predictors())):
-        parts.append(f"- {title}: {', '.join(f'[{kind}](../kinds/{kind}.md#parameters)' for kind in names)}.")
+    kinds_of = "[Each kind](../index.md#which-map) has a page with its keys."
+    parts += ["## Values that the fit chooses", SEARCHES, "## Steps", kinds_of]
     parts += [
         "## Entries of `maps`",
         f"For `union`; `product` has no `weight`. {prose(headline(UnionMember))}",

@@ -47,9 +47,9 @@ def fit(
 ) -> None:
     """Fit the map of CONFIG.yaml on DATA and save it as MODEL. If DATA is `-`, read CSV or Arrow from stdin.
 
-    DATA is read once (LIBSVM twice). The steps are fitted on a uniform sample of its rows; `fit_rows` in the config
-    sets the size of the sample. If the last step is a predictor, such as `- kind: ridge`, it is fitted on all rows in
-    one more pass, and DATA must be a file. The same config and data always give the same bytes.
+    The steps are fitted on a uniform sample of its rows; `fit_rows` in the config sets the size of the sample. If the
+    last step is a predictor, such as `- kind: ridge`, it is fitted on all rows in one more pass, and DATA must be a
+    file. The same config and data always give the same bytes.
     """
     from dataclasses import replace
 

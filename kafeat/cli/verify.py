@@ -41,9 +41,7 @@ def verify(
 ) -> None:
     """Verify that OUT holds the features of IN under MODEL: count its rows and recompute random chunks.
 
-    Copied columns are compared with the same rows of IN. The exit code is 6 if OUT is wrong. Features are equal to
-    the last bit on the same type of processor with the same library versions. Elsewhere rounding may differ; the
-    largest difference is shown.
+    Copied columns are compared with the same rows of IN. The exit code is 6 if OUT is wrong.
     """
     from kafeat.jobs.verify.verify import verify_file
 

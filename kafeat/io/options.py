@@ -181,8 +181,8 @@ ONLY = Option(
     python="The feature columns: names or patterns, in the place of those of the config.", metavar="COLS",
 )  # fmt: skip
 TASK = Option(
-    help="What the label is. With auto, text is classes, and so are two whole numbers, or at most 20 that follow one "
-    "another and are each common. With soft, several columns are the probabilities of classes.",
+    help="What the label is. With auto, text and few different whole numbers are classes. With soft, several "
+    "columns are the probabilities of classes.",
     choices=("auto", "classification", "regression", "soft"),
 )  # fmt: skip
 DROP_UNLABELLED = Option(help="Leave out rows without a label, and report how many.", rare=True)
@@ -206,12 +206,12 @@ class InputOptions:
     """Options for reading a file, or the files of a data set."""
 
     input_format: str | None = option(
-        None, "Format of the input (default: by the suffix; stdin is CSV or Arrow, whichever its first bytes show).",
+        None, "Format of the input (default: by the suffix; stdin is CSV or Arrow).",
         group="Input", choices=NAMES, rare=True,
     )  # fmt: skip
     delimiter: str | None = option(
-        None, "Delimiter of a CSV input; tab for tabs (default: that of , ; tab and | that gives every line the same "
-        "number of fields, else that of the model, or a comma).", group="Input", metavar="CHAR",
+        None, "Delimiter of a CSV input; tab for tabs (default: found in the file, or that of the model).",
+        group="Input", metavar="CHAR",
     )  # fmt: skip
     encoding: str | None = option(
         None, "Encoding of a CSV input, such as cp1252, latin-1 or utf-16 (default: that of the model, or utf-8).",
@@ -225,16 +225,16 @@ class InputOptions:
         group="Input", metavar="WORD", multiple=True, rare=True,
     )  # fmt: skip
     decimal: str | None = option(
-        None, "Decimal mark of the numbers of a CSV input (default: that of each column, where it is clear).",
+        None, "Decimal mark of the numbers of a CSV input (default: found in each column).",
         group="Input", choices=(".", ","), rare=True,
     )  # fmt: skip
     thousands: str | None = option(
-        None, "Separator of thousands in the numbers of a CSV input (default: that of each column, where it is clear).",
+        None, "Separator of thousands in the numbers of a CSV input (default: found in each column).",
         group="Input", choices=(",", ".", "blank", "apostrophe"), rare=True,
     )  # fmt: skip
     unit: Sequence[str] = option(
-        (), "Text next to numbers of a CSV input, such as € or kg, which may be absent (default: that of each column, "
-        "if all its numbers have the same). K=1000 multiplies the numbers that have it. Repeatable.",
+        (), "Text next to numbers of a CSV input, such as € or kg (default: found in each column). "
+        "K=1000 multiplies the numbers that have it. Repeatable.",
         group="Input", metavar="TEXT", multiple=True, rare=True,
     )  # fmt: skip
     date_format: Sequence[str] = option(
@@ -244,7 +244,7 @@ class InputOptions:
     )  # fmt: skip
     text: Sequence[str] = option(
         (), "Column that stays text though its values look like numbers or times, such as codes: by name or pattern. "
-        "It is then one of categories or words. Repeatable.",
+        "Repeatable.",
         group="Input", use="column", metavar="COL", multiple=True, rare=True,
     )  # fmt: skip
     limit: int | None = option(

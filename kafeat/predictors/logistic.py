@@ -26,10 +26,10 @@ class Logistic(LinearPredictor):
     """p = softmax(Wᵀz + b) with W, b = argmin Σ −log p(y) + λ/2 ‖W‖²: logistic regression of two classes or more.
 
     With `task: soft` the label is the probabilities q of the classes, and −Σ q log p takes the place of −log p(y).
-    The loss is minimized by L-BFGS over features in memory. It uses all rows up to 134 million numbers (131,072 rows of
-    1,024 features), and beyond that a uniform random sample. `kafeat inspect` shows the number of rows. The λ of the
-    formula is `penalty` times the mean diagonal of the centred ZᵀZ, so one number means the same for any number of rows
-    and features. `auto` uses the best of 1e-6, 1e-5, …, 0.1 by the log loss of three folds.
+    The loss is minimized by L-BFGS over features in memory. It uses all rows up to 134 million numbers (131,072 rows
+    of 1,024 features), and beyond that a uniform random sample. The λ of the formula is `penalty` times the mean
+    diagonal of the centred ZᵀZ, so one number means the same for any number of rows and features. `auto` uses the
+    best of 1e-6, 1e-5, …, 0.1 by the log loss of three folds.
 
     Source: Hastie, Tibshirani & Friedman 2009, section 4.4; Böhning 1992 (preconditioner).
     """

@@ -26,10 +26,10 @@ from kafeat.types import Floats, Shapes, State
 class ArcCosine(InTwos):
     """Random ReLU features: z(x)·z(y) ≈ 1 − θ/π (order 0) or ‖x‖‖y‖(sin θ + (π − θ) cos θ)/π (order 1).
 
-    θ is the angle between x and y, and z = √(2/D) Θ(w·x)(w·x)^order with w ~ N(0, I) and Θ the step, ½ at 0. This is an
-    infinitely wide layer of random steps or rectified linear units. The error falls like 1/√D. Paired features use
-    every w together with −w. Exactly one of the two responds to a row, so the number of responses is no longer random,
-    and the variance falls by k(x, y)²/D. Orthogonal directions, each with its own norm, spread evenly.
+    θ is the angle between x and y, and z = √(2/D) Θ(w·x)(w·x)^order with w ~ N(0, I) and Θ the step, ½ at 0. The
+    error falls like 1/√D. Paired features use every w together with −w. Exactly one of the two responds to a row, so
+    the number of responses is no longer random, and the variance falls by k(x, y)²/D. Orthogonal directions, each
+    with its own norm, spread evenly.
 
     Source: Cho & Saul 2009, equations 1 to 3 and section 2.2; Yu et al. 2016 (orthogonal).
     """

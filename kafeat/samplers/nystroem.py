@@ -68,11 +68,10 @@ class Nystroem(Step):
     """Nyström features: z(x) = Tᵀ k(L, x), T Tᵀ = K_mm⁺ = V_r Λ_r^{−1} V_rᵀ, K_mm = k(L, L) on m landmark rows L.
 
     ZZᵀ = K_nm K_mm⁺ K_mn is the best approximation of the kernel within the span of the landmarks. It is exact on the
-    landmarks and never above a positive definite kernel. The faster the spectrum falls, the smaller its error. With
-    `weights: fitted`, T Tᵀ is what brings ZZᵀ nearest to the kernel of the sample instead. T is
-    lower triangular, a rotation of V_r Λ_r^{−½} that saves half of the product. Columns beyond rank r are 0. With
-    `root: symmetric`, T is V_r Λ_r^{−½} V_rᵀ, as in scikit-learn. With `kernel: precomputed`, rows hold k(x, every
-    training row).
+    landmarks and never above a positive definite kernel. With `weights: fitted`, T Tᵀ is what brings ZZᵀ nearest to
+    the kernel of the sample instead. T is lower triangular, a rotation of V_r Λ_r^{−½} that saves half of the
+    product. Columns beyond rank r are 0. With `root: symmetric`, T is V_r Λ_r^{−½} V_rᵀ, as in scikit-learn. With
+    `kernel: precomputed`, rows hold k(x, every training row).
 
     Source: Williams & Seeger 2001, equation 8; the selectors and `weights` name theirs.
     """

@@ -18,9 +18,9 @@ MAX_WIDTH = 100_000
 class PolynomialFeatures(PolynomialMap):
     """Every monomial: z(x)·z(y) = (γ x·y + c₀)^p, exactly.
 
-    By the multinomial theorem, an output is √(p!/(k₀! k₁! … k_d!) c₀^{k₀}) Π (√γ x_i)^{k_i} for every k with Σk = p, by
-    degree and then in the order of the columns. That is C(d + p, p) outputs, C(d + p − 1, p) without c₀; more than
-    100,000 are refused. The sketches are compared with it.
+    By the multinomial theorem, an output is √(p!/(k₀! k₁! … k_d!) c₀^{k₀}) Π (√γ x_i)^{k_i} for every k with Σk = p,
+    by degree and then in the order of the columns. That is C(d + p, p) outputs, C(d + p − 1, p) without c₀; more than
+    100,000 are refused.
 
     Source: Cotter, Keshet & Srebro 2011, section 3 (explicit monomials of the polynomial kernel).
     """
@@ -135,7 +135,7 @@ class _MonomialTransform(Transform):
 
 def _log_repeats(d: int, q: int) -> Floats:
     """Return −½ Σ log k_i! for the monomials of degree q, in their order."""
-    # by runs: (variable, length of its run at the end) decides what one more factor costs
+    # A monomial is sorted, so one more factor either makes the run at its end longer, or starts a new one.
     if not q:
         return np.zeros(1)
     logs, first, run = np.zeros(d), np.arange(d), np.ones(d, dtype=np.int64)

@@ -37,7 +37,7 @@ class PositiveExponential(InTwos):
     form. `hyperbolic` uses every w together with −w, which at equal D multiplies the variance by 1 − exp(−γ‖x + y‖²).
     `tilt: fitted` uses the A < 0 that is best for the median of γ‖x + y‖² in the fit sample. Every A is unbiased, and
     A < 0 thins the tail of large w. Orthogonal directions spread evenly. The error falls like 1/√D and grows like
-    exp(γ‖x + y‖²/2), so scale rows such that γ‖x‖² is about 1.
+    exp(γ‖x + y‖²/2).
 
     Source: Choromanski et al. 2021, lemma 1 and theorem 2; Likhosherstov et al. 2022, theorem 4.1 (A).
     """

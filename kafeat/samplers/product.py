@@ -23,10 +23,9 @@ _MOST_EXACT = 100_000
 class Product(ParallelChains):
     """Products of maps: z(x) = z₁(x) ⊗ z₂(x) ⊗ … or random sums of it, so that z(x)·z(y) ≈ Π_i k_i(x, y).
 
-    The product of kernels is a kernel: rows are similar if they are similar in every group of columns, such as place
-    and time. Without `n_components`, the outputs are all products of one output of each map, and their kernel is
-    exactly the product of the maps' own kernels. With D, an output is Π_i w_i·z_i(x)/√D with random signs w_i, which is
-    unbiased, and the error falls like 1/√D.
+    Without `n_components`, the outputs are all products of one output of each map, and their kernel is exactly the
+    product of the maps' own kernels. With D, an output is Π_i w_i·z_i(x)/√D with random signs w_i, which is unbiased,
+    and the error falls like 1/√D.
 
     Source: Shawe-Taylor & Cristianini 2004, proposition 3.22 (products); Kar & Karnick 2012, lemma 7 (signs).
     """

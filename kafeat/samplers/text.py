@@ -46,11 +46,11 @@ _BY_LABEL = "projection: label"
 class Text(Step):
     """z(x)·z(y) ≈ u(x)·u(y), the cosine of the n-grams of two texts: u_b = ±(1 + log c_b) log(e(1 + n)/(1 + n_b))/‖·‖.
 
-    The n-grams are the words of a text, and 3 to 5 characters of each with a space at its ends, in folded case. A hash
-    maps each to one of 2¹⁴ buckets b and a sign. c_b counts it in the text, and n_b counts the rows with it among the n
-    training rows. So new words need no special care, and words with typing errors are near the right ones. `svd` gives
-    the coordinates of u in the D directions that hold most of the training rows. `sparse` needs no sample: each bucket
-    is added to four outputs with random signs, and the error falls with 1/√D. A missing or empty text has zeros.
+    The n-grams are the words of a text, and 3 to 5 characters of each with a space at its ends, in folded case. A
+    hash maps each to one of 2¹⁴ buckets b and a sign. c_b counts it in the text, and n_b counts the rows with it
+    among the n training rows. `svd` gives the coordinates of u in the D directions that hold most of the training
+    rows. `sparse` needs no sample: each bucket is added to four outputs with random signs, and the error falls with
+    1/√D. A missing or empty text has zeros.
 
     `label` gives the cross-fitted predictions of two ridge models first, one on u and one on rows that keep their
     lengths, for each number or class of the label. The rest are outputs of `svd`. A hash of its texts gives the fold

@@ -24,8 +24,7 @@ class UnionMember(ChainOnColumns):
 class Union(ParallelChains):
     """Parallel maps: z(x) = [√w₁ z₁(x), √w₂ z₂(x), …], so that z(x)·z(y) ≈ Σ_i w_i k_i(x, y).
 
-    The sum of kernels is a kernel, for example one for shape and one for colour, each a chain of steps on its own
-    columns. Columns have the names of the input, so a map with `columns` comes first, or after steps that keep them.
+    Columns have the names of the input, so a map with `columns` comes first, or after steps that keep them.
 
     Source: Shawe-Taylor & Cristianini 2004, proposition 3.22 (sums of kernels).
     """

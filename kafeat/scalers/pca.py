@@ -20,9 +20,9 @@ _STEPS = 4.0
 class Pca(Scaler):
     """(x − μ)V, and with `whiten` (x − μ)V/σ: the coordinates of the largest variance in the fit sample.
 
-    V (d, n_components) are the leading right singular vectors of the centred sample, and σ² the variances (over n − 1)
-    along them. The largest entry of each vector is positive. After a map z it is approximate kernel PCA: the components
-    of z are those of its kernel. A direction whose variance is only rounding becomes 0.
+    V (d, n_components) are the leading right singular vectors of the centred sample, and σ² the variances (over n −
+    1) along them. The largest entry of each vector is positive. A direction whose variance is only rounding becomes
+    0.
     """
 
     always: ClassVar[Traits] = Traits()

@@ -20,9 +20,8 @@ _CELLS = 2048
 class Quantile(Scaler):
     """z = Φ⁻¹(F(x)), or F(x) for `output: uniform`, with the distribution function F of each column in the fit sample.
 
-    F is linear between the quantiles of the sample, the mean of both sides where several of them are equal, 0 below and
-    1 above them. It keeps the order of values and removes heavy tails and scales, and with them the information in
-    distances between values. A column of one value becomes 0, or 1/2. Normal values end at ±`clip`.
+    F is linear between the quantiles of the sample, the mean of both sides where several of them are equal, 0 below
+    and 1 above them. A column of one value becomes 0, or 1/2. Normal values end at ±`clip`.
     """
 
     always: ClassVar[Traits] = Traits(

@@ -28,9 +28,9 @@ _MOST_NUMBERS = 1 << 26
 class Target(ColumnCoder, Grouped):
     """(n ȳ_v + m ȳ)/(n + m) in place of x_j = v, for n rows of mean label ȳ_v with that value, in the other folds.
 
-    ȳ is the mean of all rows, which unknown categories get. A missing value is a category of its own. By default m
-    follows from the variances, σ²_within/σ²_between, and if values do not differ by more than chance, all get ȳ. The
-    sums are over all training rows, not only over a sample, so the data are read once more.
+    ȳ is the mean of all rows, which unknown categories get. By default m follows from the variances,
+    σ²_within/σ²_between, and if values do not differ by more than chance, all get ȳ. The sums are over all training
+    rows, not only over a sample, so the data are read once more.
 
     A hash of the columns that the step sees, or the `group`, gives the fold of a row. So a new row also has a fold, and
     equal rows share one.

@@ -184,7 +184,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         config = super()._config()
         if config.predictor is not None:
             raise UsageError(
-                f"steps: expected the steps of a map, got the predictor {config.predictor.kind}: take "
+                f"steps: expected the steps of a map, got the predictor {config.predictor.kind}: use "
                 "FeatureMapClassifier or FeatureMapRegressor"
             )
         return config

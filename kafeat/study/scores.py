@@ -49,7 +49,7 @@ class Scoring:
     def of(
         cls, task: PredictionTask, asked: EvaluationRequest, who: str, predicts: Collection[Judged]
     ) -> Scoring:
-        """Return the scoring of what `who` predicts by the requested scores, or by the default score of the task."""
+        """Return the requested scores, or the default score of the task, for the predictions of `who`."""
         names = asked.scores or ("auto",)
         scores = [score_for(name, task.kind, who, predicts, asked.interval) for name in names]
         return cls(task, scores[0], "probabilities" in predicts)

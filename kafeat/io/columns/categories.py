@@ -101,7 +101,7 @@ class Vocabulary:
 
     @property
     def _many(self) -> bool:
-        """True if there are more categories than can all be kept; nothing is forgotten before."""
+        """True if there are too many categories to keep. Until then, none is forgotten."""
         return self._next > self._coding.most
 
     @property

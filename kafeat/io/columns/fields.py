@@ -128,7 +128,7 @@ class Table:
         return self.refusals({column: problem})
 
     def refusals(self, problems: Mapping[str, str]) -> DataError:
-        """Return one error for columns and their problems, or for the encoding, from which they may come."""
+        """Return one error with the problem of each column, or with a wrong encoding, which can cause them all."""
         lines = [f"column {quoted(column)}: {problem}" for column, problem in problems.items()]
         return DataError(
             "\n".join(f"{self.location}: {line}" for line in [self.misread] * bool(self.misread) or lines)

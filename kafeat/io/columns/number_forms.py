@@ -313,7 +313,7 @@ def missed(words: Sequence[str], dialect: Dialect = USUAL, column: tuple[Table, 
 
 
 def _unread(text: str, dialect: Dialect, texts: Iterable[str]) -> list[str]:
-    """Return a text and those of others that are neither numbers nor missing."""
+    """Return this text, and all others that are neither a number nor a word for missing."""
     number = re.compile(dialect.forms)
     odd = [one for one in texts if not (number.match(one) or dialect.is_missing(one))]
     return [*dict.fromkeys([text, *odd])]

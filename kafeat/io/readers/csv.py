@@ -70,7 +70,7 @@ class UntypedReader(TextReader, KeyedReader):
         return view
 
     def _dialect(self, index: int) -> Dialect | None:
-        """Return how a column of numbers is read, or None for one that is copied as it is, or is text."""
+        """Return how to read a column of numbers, or None for a column that is text or only copied."""
         field = self.fields[index]
         if field.name not in self._meant or field.kind != "number":
             return None

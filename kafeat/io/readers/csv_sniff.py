@@ -330,7 +330,7 @@ def _beside_commas(fields: list[Field], columns: Sequence[list[str]], asked: Ask
 
 _MOST_TITLES = 30
 _NARROW = 256
-"""With more columns than this, pieces are larger, because each of them takes time for each column."""
+"""With more columns than this, pieces are larger, because each of them costs time for each column."""
 _WORDS = re.compile(r"[^0-9]*[^\W0-9]")
 
 

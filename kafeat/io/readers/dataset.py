@@ -28,7 +28,7 @@ OpenFile = Callable[[Part], Reader]
 class DatasetReader(Reader):
     """A reader of all parts, which are opened one after the other. Rows are numbered across parts."""
 
-    counts_rows = False  # each part does; for their sum, all parts would have to be opened first
+    counts_rows = False  # only its parts do: to add up their rows, we would have to open all of them
 
     def __init__(self, location: str, parts: Sequence[Part], open_file: OpenFile) -> None:
         self.location, self._parts, self._open_file = location, parts, open_file

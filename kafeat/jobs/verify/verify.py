@@ -93,8 +93,8 @@ class OutputRows:
             got, got_kept = self._next(len(expected))
             if not len(got):
                 raise GateError(
-                    f"{self._made.location}: expected more than {self.at:,} rows, as {made_of.location} has them, "
-                    "got no more"
+                    f"{self._made.location}: expected more than {self.at:,} rows, because {made_of.location} has "
+                    "more, got the end of the file"
                 )
             largest = max(largest, self._difference(expected[: len(got)], got))
             expected = expected[len(got) :]

@@ -85,7 +85,7 @@ def notes(problem: Problem, search: Search, choice: Choice, constant: float) -> 
 
 
 def _better_without_a_map(search: Search, choice: Choice) -> Iterator[str]:
-    """Yield a note if raw columns, more than the budget has, scored better than the chosen map on the same rows."""
+    """Yield a note if the raw columns exceed the budget, but scored better than the chosen map on the same rows."""
     made = {(one.candidate, one.size): one for one in search.trials if one.outcome.failure is None}
     for trial in made.values():
         chosen = made.get((choice.chosen.candidate, trial.size))

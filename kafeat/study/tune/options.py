@@ -41,8 +41,7 @@ class TuneOptions:
     data: Data
     label: Label = option(MISSING, LABEL)
     columns: int | None = option(
-        None, "Number of output columns of the map (default: with --predictor the most within noise of the best score, "
-        "else the knee of the score over columns).",
+        None, "Number of output columns of the map (default: chosen by the score).",
         python="Number of output columns of the map; None tries the best map with several, at most 1,024, and takes "
         "the most within noise of the best score with a predictor, and the knee of the curve without.",
         metavar="D", least=2, most=1 << 20,

@@ -92,7 +92,7 @@ ENDED = "ended, as it took more than half of the time that its rung had left"
 
 
 def most_in_memory() -> float:
-    """Return the most rows of a trial that does not read all of them."""
+    """Return the largest number of rows of a trial that holds its rows in memory."""
     return RUNGS[-2].rows
 
 

@@ -333,8 +333,8 @@ class SearchSpace:
     def with_metrics(self, best: Candidate) -> Iterator[Candidate]:
         """Yield the best kernel with each metric.
 
-        One weight per column suits the laplacian kernel best, which also sums over columns, whatever kernel leads
-        without a metric.
+        The laplacian kernel sums over columns, so it suits a metric of one weight per column best. It is tried with one
+        even if another kernel is best without a metric.
         """
         if best.map not in OF_HISTOGRAMS:
             for metric in self.metrics[1:]:

@@ -279,6 +279,26 @@ def test_a_delimiter_at_the_end_of_rows_only_is_left_out_by_the_remedy(tuned, tm
     assert "label: numbers (60 " in tuned((tmp_path / "mine.clean.csv").read_bytes(), "y", name="x.csv")[0]
 
 
+BESIDE = {
+    "names of groups": "A;;B;\na;b;y;z\n{rows}",
+    "units": "a;b;y;z\n[m];[s];[kg];\n{rows}",
+    "notes": "a;b;y;z\n{rows}\nSource: the shop; 2020\nAll rights reserved\n",
+    "notes at once": "a;b;y;z\n{rows}Source: the shop\n",
+    "columns without names": "a;b;y;;\n{rows}",
+}
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_what_stands_beside_the_table_is_left_out_by_the_remedy(tuned, tmp_path, case):
+    last = ["", ";"][case.startswith("columns")]
+    lines = tuned(BESIDE[case].format(rows=rows(HALVES, HALVES, Y, [last] * N)), "y", code=3)
+    remedy = re.search("(?:sed|tail|head) .* > mine.clean.csv", lines)[0]
+    subprocess.run(remedy, shell=True, cwd=tmp_path, check=True)
+    lines = tuned((tmp_path / "mine.clean.csv").read_bytes(), "y", name="x.csv")[0]
+    assert "label: numbers (60 different numbers in 60 rows)" in lines
+    assert ("(no values)" in lines) == (not last)
+
+
 def test_a_file_of_a_data_set_by_folders_names_the_folder(run, in_process, tmp_path):
     for year in (2023, 2024):
         (folder := tmp_path / "data" / f"year={year}").mkdir(parents=True)

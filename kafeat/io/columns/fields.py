@@ -252,7 +252,7 @@ def indices_of(table: Table, requested: Iterable[str]) -> list[int]:
         counts = Counter(field.name for field in table.fields)
         for name in names:
             if counts[name] != 1:
-                advice = _advice(list(counts.elements()))
+                advice = _advice(list(counts.elements())) or (table.odd_rows and f"; {table.odd_rows}")
                 raise table.refusal(
                     name, f"expected one column of that name, got {counts[name]}; rename one{advice}"
                 )

@@ -234,7 +234,7 @@ class CsvReader(UntypedReader):
         if self._sniffed.wide:
             advice = f", a delimiter at the end: {self._sniffed.wide}"
         if int(ragged[3]) <= int(ragged[2]):
-            advice = ""
+            advice = f"; {self.odd_rows}" if self.odd_rows else ""
         if b"\n" in rows and _STRAY_RETURN.search(re.sub(rb'"[^"]*"', b"", rows)):
             advice += "; a carriage return alone ends a row, too: put a value that holds one in quotes"
         row = spell_row(int(ragged[1]) - 1 + done)

@@ -310,16 +310,6 @@ def test_options_that_contradict_the_values_are_refused(tmp_path: Path) -> None:
         fitted(NUMBERS, path, decimal=",", thousands=",")
 
 
-def test_a_file_with_another_decimal_mark_is_refused(tmp_path):
-    commas, points = written(tmp_path, 'n\n"1,5"\n'), written(tmp_path, "n\n1.5\n", "p.csv")
-    by_commas, by_points = fitted(NUMBERS, commas), fitted(NUMBERS, points)
-    with pytest.raises(DataError, match=r"p\.csv: row 1 .*got '1\.5'; --decimal \. reads 1\.5"):
-        features(by_commas, points)
-    with pytest.raises(DataError, match=r"x\.csv: row 1 .*got '1,5'; --decimal , reads 1\.5"):
-        features(by_points, commas)
-    assert features(by_commas, points, decimal=".") == features(by_points, commas, decimal=",") == [[1.5]]
-
-
 FORMS = {
     "24.12.2013 18:00": "%d.%m.%Y", "12/24/2013 6:00 PM": "%m/%d/%Y", "24/12/2013, 18:00:00": "%d/%m/%Y",
     "2013/12/24 18:00": "%Y/%m/%d", "2013-12-24T18:00Z": "%Y-%m-%d", "24-12-2013T18": "%d-%m-%Y",
@@ -351,13 +341,6 @@ def test_common_forms_of_dates(tmp_path, text, form):
     ):
         features(fm, written(tmp_path, f"t,n\n{other},1\n", "y.csv"))
     assert features(fm, path.parent / "y.csv", date_format=["%d.%m.%Y"]) == [[1, 12, 24, 0]]
-
-
-def test_other_forms_are_asked_for(tmp_path):
-    path = written(tmp_path, "t,n\n24.12.2013 18h00,1\n")
-    with pytest.raises(DataError, match="column 't': expected .*--date-format"):
-        fitted(date_parts(), path)
-    assert features(fitted(date_parts(), path, date_format=["%d.%m.%Y %Hh%M"]), path) == [[1, 12, 24, 18]]
 
 
 @pytest.mark.parametrize(

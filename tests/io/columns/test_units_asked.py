@@ -47,15 +47,6 @@ def test_what_is_no_unit_or_another_is_refused(tmp_path, values, unit, told):
         read(written(tmp_path, values), unit=unit)
 
 
-def test_a_delimiter_at_the_end_of_lines_is_no_column(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text(
-        "x,g,y,\n" + "".join(f"{size},{'ab'[i % 2]},{2 * size},\n" for i, size in enumerate(SIZES))
-    )
-    tuning = kafeat.tune(str(path), "y", columns=4, trials=1, jobs=1)
-    assert any("'' (no values)" in note for note in tuning.notes)
-
-
 OPTIONS = {
     "decimal": ",", "thousands": ",", "unit": ["kg"], "null_values": ["x"], "date_format": ["%d.%m.%Y"],
     "delimiter": ";", "encoding": "cp1252",

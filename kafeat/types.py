@@ -35,6 +35,8 @@ class ArrayOf(NamedTuple):
     """For indices: all are whole numbers from 0 to `below` − 1, because a wrong one would access other memory."""
     sign: Literal["", "above 0", "of at least 0", "of at most 0"] = ""
     """The sign that all its numbers must have."""
+    missing: bool = False
+    """True if numbers may be NaN."""
 
 
 Shapes: TypeAlias = Mapping[str, Shape | ArrayOf]

@@ -160,7 +160,7 @@ def check_arrays(state: State, shapes: Shapes, place: str) -> None:
             )
         if values.shape != tuple(one.shape):
             raise ValueError(f"{place}.{name}: expected the shape {tuple(one.shape)}, got {values.shape}")
-        if not np.isfinite(values).all():
+        if not (np.isfinite(values) | (np.isnan(values) if one.missing else False)).all():
             raise ValueError(f"{place}.{name}: expected finite numbers")
         if one.below is not None:
             check_indices(f"{place}.{name}", values, one.below)

@@ -7,7 +7,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from kafeat.contract.step import DOUBLE
 from kafeat.contract.tile import InputRows, SparseRows, TextRows, dense
 from kafeat.types import Array, Floats
 
@@ -90,22 +89,14 @@ class ColumnMeans:
         return np.stack([self.known, self.mean, self.deviation])
 
     @classmethod
-    def from_plain(cls, plain: object, columns: int, rows: int) -> Self:
-        """Read the numbers of an untrusted model file; raise `ValueError` if they are invalid."""
-        plain = doubles(plain, "feature_mean.columns", 3, columns)
-        if not np.isfinite(plain).all() or (plain[[0, 2]] < 0.0).any() or (plain[0] > rows).any():
-            raise ValueError(
-                "feature_mean.columns: expected finite numbers, and counts from 0 to that of the rows"
-            )
+    def from_plain(cls, plain: Floats, rows: int) -> Self:
+        """Read the finite numbers (3, k) of an untrusted model file; raise `ValueError` if they are invalid."""
         known, mean, deviation = plain
+        if (known < 0.0).any() or (known > rows).any() or (deviation < 0.0).any():
+            raise ValueError(
+                "feature_mean.columns: expected counts from 0 to that of the rows, and deviations"
+            )
         return cls(known, mean, deviation, rows)
-
-
-def doubles(plain: object, name: str, *shape: int) -> Floats:
-    """Return an array of an untrusted model file. Raise `ValueError` unless it is float64 and has this shape."""
-    if not isinstance(plain, np.ndarray) or plain.dtype != DOUBLE or plain.shape != shape:
-        raise ValueError(f"{name}: expected {' x '.join(map(str, shape))} numbers of float64")
-    return plain
 
 
 def _squares(X: Floats, mean: Floats) -> Floats:

@@ -18,10 +18,11 @@ from typing import Any, Self
 import numpy as np
 
 from kafeat.chain.tiles import run_tiles
+from kafeat.contract.checks import arrays_of, check_arrays
 from kafeat.contract.step import Transform
 from kafeat.contract.tile import InputRows, SparseRows, TextRows, numbers_of
-from kafeat.runtime.column_means import ColumnMeans, doubles
-from kafeat.types import Array, Floats
+from kafeat.runtime.column_means import ColumnMeans
+from kafeat.types import Array, ArrayOf, Floats
 
 MOST_ROWS = 10_000
 """The most rows for the mean of the training features: more would cost more time than they add power."""
@@ -138,9 +139,11 @@ class ColumnRanges:
     @classmethod
     def from_plain(cls, plain: object, width: int) -> Self:
         """Read the dict of an untrusted model file; raise `ValueError` if it is invalid."""
-        if not isinstance(plain, dict) or set(plain) != {"low", "high"}:
-            raise ValueError("seen: expected low and high")
-        low, high = (doubles(plain[name], f"seen.{name}", width) for name in ("low", "high"))
+        arrays = arrays_of(plain, "seen")
+        check_arrays(
+            arrays, dict.fromkeys(("high", "low"), ArrayOf((width,), "float64", missing=True)), "seen"
+        )
+        low, high = arrays["low"], arrays["high"]
         if (np.isnan(low) != np.isnan(high)).any() or (low > high).any():
             raise ValueError("seen: expected every low at or below its high")
         return cls(low, high)
@@ -222,15 +225,17 @@ class FeatureMean:
     @classmethod
     def from_plain(cls, plain: object, width: int, inputs: int = 0) -> Self:
         """Read the dict of an untrusted model file with so many inputs. Raise `ValueError` if it is invalid."""
-        if not isinstance(plain, dict) or set(plain) - {"columns"} != {"mean", "traces", "rows"}:
-            raise ValueError("feature_mean: expected mean, traces and rows")
-        for name, size in (("mean", width), ("traces", 3)):
-            if not np.isfinite(doubles(plain[name], f"feature_mean.{name}", size)).all():
-                raise ValueError(f"feature_mean.{name}: expected finite numbers")
-        if (plain["traces"] < 0.0).any() or (plain["traces"][1] == 0.0) != (plain["traces"][2] == 0.0):
-            raise ValueError("feature_mean.traces: expected numbers of at least 0, the last two 0 together")
-        if type(plain["rows"]) is not int or plain["rows"] < 1:
+        rows = plain.get("rows") if isinstance(plain, dict) else None
+        if not isinstance(plain, dict) or type(rows) is not int or rows < 1:
             raise ValueError("feature_mean.rows: expected a whole number of at least 1")
-        rows, columns = plain["rows"], plain.get("columns")
-        means = None if columns is None else ColumnMeans.from_plain(columns, inputs, rows)
-        return cls(plain["mean"], plain["traces"], rows, means)
+        arrays = arrays_of({name: one for name, one in plain.items() if name != "rows"}, "feature_mean")
+        shapes = {
+            "mean": ArrayOf((width,), "float64"),
+            "traces": ArrayOf((3,), "float64", sign="of at least 0"),
+            "columns": ArrayOf((3, inputs), "float64", optional=True),
+        }
+        check_arrays(arrays, shapes, "feature_mean")
+        if (arrays["traces"][1] == 0.0) != (arrays["traces"][2] == 0.0):
+            raise ValueError("feature_mean.traces: expected the last two to be 0 together")
+        means = ColumnMeans.from_plain(arrays["columns"], rows) if "columns" in arrays else None
+        return cls(arrays["mean"], arrays["traces"], rows, means)

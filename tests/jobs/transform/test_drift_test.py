@@ -133,18 +133,17 @@ def test_the_command_writes_it_down(fm, tmp_path, run):
     ("change", "what"),
     [
         ({"rows": 0}, "feature_mean.rows: expected a whole number of at least 1"),
-        ({"mean": np.zeros(3)}, "feature_mean.mean: expected 2 numbers of float64"),
+        ({"mean": np.zeros(3)}, r"feature_mean.mean: expected the shape \(2,\)"),
         ({"mean": np.array([np.nan, 0.0])}, "feature_mean.mean: expected finite numbers"),
         ({"traces": np.array([1.0, -1.0, 1.0])}, "feature_mean.traces: expected numbers of at least 0"),
-        ({"traces": np.array([1.0, 0.0, 1.0])}, "the last two 0 together"),
-        ({"more": 1}, "feature_mean: expected mean, traces and rows"),
-        ({"columns": np.ones((3, 3))}, "columns: expected 3 x 2 numbers of float64"),
-        ({"columns": [1.0]}, "columns: expected 3 x 2 numbers of float64"),
-        ({"columns": np.full((3, 2), np.inf)}, "columns: expected finite numbers"),
+        ({"traces": np.array([1.0, 0.0, 1.0])}, "the last two to be 0 together"),
         (
-            {"columns": np.full((3, 2), 6.0)},
-            "columns: expected finite numbers, and counts from 0 to that of the rows",
+            {"more": np.ones(1)},
+            r"feature_mean: expected \['columns', 'mean', 'traces'\]|\['mean', 'traces'\]",
         ),
+        ({"columns": np.ones((3, 3))}, r"columns: expected the shape \(3, 2\)"),
+        ({"columns": [1.0]}, "feature_mean: expected a dict of arrays"),
+        ({"columns": np.full((3, 2), 6.0)}, "columns: expected counts from 0 to that of the rows"),
     ],
 )
 def test_a_strangers_mean_is_checked(change, what):

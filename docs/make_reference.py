@@ -150,13 +150,11 @@ def prose(text: str) -> str:
 
 KERNELS = """# Kernels
 
-The exact kernels by their names in configs, for rows x and y of d columns. `nystroem` accepts most of them, and the
-page of each kind lists its own. In Python, `exact_kernel` of a map computes its kernel, so you can check every line.
+The exact kernels by their names in configs, for rows x and y of d columns. The page of each kind lists its own.
 
 - The names `chi2` and `intersection` of `homogeneous` are `additive_chi2` and `intersection` here. Those of
   `skewed` are `skewed_chi2` and `skewed_intersection`.
 - With a length scale ℓ, γ is 1/(2ℓ²) for `rbf` and `rational_quadratic`, 1/ℓ² for `matern` and 1/ℓ for `laplacian`.
-  `fourier` has `length_scale`, which divides the columns.
 - `cauchy` is a product over columns, and does not depend on the distance only. `additive_chi2` is positive; the
   function of that name in scikit-learn is −Σ (x<sub>i</sub> − y<sub>i</sub>)²/(x<sub>i</sub> + y<sub>i</sub>).
 - `gamma: scale` is 1/(d·Var X), and `gamma: auto` is 1/d. `gamma: median` follows from random pairs of rows of the

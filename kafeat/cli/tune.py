@@ -50,9 +50,8 @@ def tune(
     """Choose the best map of DATA for a label, and write its config for `kafeat fit`; `-` is stdout.
 
     It tries scalers, metrics, kernels, γ and maps, and keeps those with which ridge scores best on held-out rows.
-    Without --columns, it also chooses their number. Text, times and missing values need no preparation. The same
-    data, seed and number of trials give the same config. Ctrl-C or SIGTERM ends the search at once, and the best
-    config so far is written.
+    Without --columns, it also chooses their number. Text, times and missing values need no preparation. Ctrl-C or
+    SIGTERM ends the search at once, and the best config so far is written.
     """
     from contextlib import ExitStack
 

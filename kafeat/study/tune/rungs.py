@@ -204,10 +204,10 @@ class Search(Trials):
         made, self.rung = self._made(candidate, size), what
         if made is not None:
             return made
-        best = self.best_score
-        same = [one.outcome.seconds for one in (best, *self.later) if one.candidate == candidate]
-        left = self.seconds - self.elapsed - self.last_fit * best.outcome.seconds
-        return None if max(same, default=0.0) > left else self._make(candidate, size, left, later=True)
+        every = (self.best_score, *self.later)
+        slowest = max((one.outcome.seconds for one in every if one.candidate == candidate), default=0.0)
+        left = self.seconds - self.elapsed - self.last_fit * slowest
+        return None if slowest > left else self._make(candidate, size, left, later=True)
 
     @property
     def complete(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -63,14 +63,6 @@ class TunedTable:
     sample: Sample
     labels: Array
     groups: Groups
-
-    @classmethod
-    def of(cls, sampled: SampledFit, groups: Groups) -> Self:
-        """Return the table of a sample that was read, in float64."""
-        _, sample = sampled.sample(final=False)
-        alone = replace(sample, n_rows=len(sample.X), dtype=DOUBLE, rows=None)
-        labels = np.empty(0) if sample.label is None else sample.label
-        return cls(sampled, alone, labels, groups)
 
     @property
     def place(self) -> str:
@@ -162,7 +154,9 @@ def read_table(
         with data.open() as source:
             rows = TrainingData(source, label, split, weight=weight)
             sampled = read_sample(config, rows, quiet, summary if counted else None, groups.left_out)
-        table = TunedTable.of(sampled, groups)
+        _, sample = sampled.sample(final=False)
+        alone = replace(sample, n_rows=len(sample.X), dtype=DOUBLE, rows=None)
+        table = TunedTable(sampled, alone, np.empty(0) if sample.label is None else sample.label, groups)
         unfit = _unfit(table, base)
         different = unfit.pop(_DIFFERENT)
         for reason, columns in unfit.items():
@@ -235,14 +229,13 @@ def _varies(sample: Sample) -> bool:
     return bool(((first != sample.X) & ~(np.isnan(sample.X) & np.isnan(first))).any())
 
 
-def _standardize() -> tuple[Any, ...]:
-    return (build_step({"kind": "standardize"}),)
-
-
 class SearchStart(Config):
     """A config that may come without steps, with only columns for example."""
 
-    steps: Steps = Field(default_factory=_standardize, description="a chain to try as well", min_length=1)
+    steps: Steps = Field(
+        default_factory=lambda: (build_step({"kind": "standardize"}),),
+        description="a chain to try as well", min_length=1,
+    )  # fmt: skip
 
 
 def load_start(base: Any) -> tuple[Config, list[Recipe]]:

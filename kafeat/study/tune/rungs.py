@@ -36,13 +36,18 @@ def in_order(search: Search) -> Iterator[Candidate]:
     yield from other_trees
     yield from kernels[1:]
     yield from space.with_metrics(kernels[0])
+    yield from around_the_best(search)
+
+
+def around_the_best(search: Search) -> Iterator[Candidate]:
+    """Yield the neighbours of the best maps of the last size, one map after the other."""
     seen = list[Candidate]()
     while len(seen) < _ROUNDS or search.most_trials is not None:
         best = search.best_map(seen)
         if best is None:
             return
         seen.append(best)
-        yield from space.neighbours(best)
+        yield from search.space.neighbours(best)
 
 
 def best_five(search: Search) -> Iterator[Candidate]:

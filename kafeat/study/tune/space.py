@@ -218,13 +218,6 @@ class SearchSpace:
             return str(error)
         return None
 
-    @property
-    def tries_trees(self) -> bool:
-        """True if trees suit the table, and the library that grows them is installed."""
-        rows, width = len(self.table.labels), self.table.width
-        suits = rows >= _LEAST_ROWS_FOR_TREES and 0 < width <= _MOST_FOR_TREES
-        return suits and self.without_library is None
-
     @cached_property
     def _sums(self) -> int:
         """The number of sums of trees: one for two classes, otherwise one for each."""
@@ -238,8 +231,9 @@ class SearchSpace:
         return _FOR_ONE_SUM if self._sums == 1 else _FOR_SEVERAL
 
     def with_trees(self, best: Candidate) -> Iterator[Candidate]:
-        """Yield the best candidate with trees, raw columns with trees, and only trees."""
-        if self.tries_trees:
+        """Yield the best candidate with trees, raw columns with trees, and only trees, if trees suit the table."""
+        few, width = len(self.table.labels) < _LEAST_ROWS_FOR_TREES, self.table.width
+        if not few and 0 < width <= _MOST_FOR_TREES and self.without_library is None:
             grown = replace(best, trees=self._growths[0], tree_columns=self._tree_columns)
             yield grown
             yield replace(RAW, trees=grown.trees, tree_columns=grown.tree_columns)

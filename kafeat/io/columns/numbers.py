@@ -268,10 +268,7 @@ def stored(values: pa.Array) -> npt.NDArray[Any]:
 
 def valid(values: pa.Array) -> npt.NDArray[np.bool_]:
     """Return a mask of the entries that are not null, for a column that has nulls."""
-    bits = np.frombuffer(values.buffers()[0], dtype=np.uint8)
-    first = values.offset // 8
-    shown = np.unpackbits(bits[first : (values.offset + len(values) + 7) // 8], bitorder="little")
-    return shown[values.offset - 8 * first :][: len(values)].astype(np.bool_)
+    return np.from_dlpack(values.is_valid().cast(pa.uint8())).view(np.bool_)
 
 
 def indices_of(values: pa.DictionaryArray, null: int) -> npt.NDArray[np.int64]:

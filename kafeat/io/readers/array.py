@@ -43,7 +43,7 @@ class ArrayChunk(Chunk):
     keep: dict[str, int]
 
     @cached_property
-    def passthrough(self) -> pa.Table | None:
+    def _passthrough(self) -> pa.Table | None:
         return _table(self.block, list(self.keep.values()), list(self.keep)) if self.keep else None
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:

@@ -56,6 +56,8 @@ class Chunk(ABC):
     """The row numbers within the file, if other rows between them were left out."""
     above: int = field(default=0, kw_only=True)
     """Rows before these that belong to the same chunk, and were passed on at a pause."""
+    added: pa.Table | None = field(default=None, kw_only=True, repr=False)
+    """Passthrough columns that do not come from the reader."""
     pressing: bool = field(default=False, kw_only=True)
     """True if nothing may follow for a while, so that the results are wanted before more rows arrive."""
 
@@ -84,7 +86,8 @@ class Chunk(ABC):
     def selected(self, rows: Mask) -> Self:
         """Return a chunk of the rows where a mask is true."""
         picked = self.first_row + np.flatnonzero(rows) if self.picked is None else self.picked[rows]
-        return replace(self._filtered(rows), rows=len(picked), picked=picked)
+        added = None if self.added is None else self.added.filter(rows)
+        return replace(self._filtered(rows), rows=len(picked), picked=picked, added=added)
 
     @abstractmethod
     def _filtered(self, rows: Mask) -> Self:
@@ -134,9 +137,19 @@ class Chunk(ABC):
         return None
 
     @property
-    @abstractmethod
     def passthrough(self) -> pa.Table | None:
         """The passthrough columns, or None if none were requested."""
+        own, table = self._passthrough, self.added
+        if own is None or table is None:
+            return own if table is None else table
+        for name in own.column_names:
+            table = table.append_column(name, own.column(name))
+        return table
+
+    @property
+    @abstractmethod
+    def _passthrough(self) -> pa.Table | None:
+        """Those that the reader read."""
 
 
 class Wanted(NamedTuple):

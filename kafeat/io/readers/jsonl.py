@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any
 
@@ -112,8 +112,11 @@ class JsonlReader(UntypedReader):
 
     def _batches(self, indices: list[int], wanted: Wanted, broken: Broken) -> Iterator[pa.RecordBatch | None]:
         names = [self.fields[index].name for index in indices]
-        respelled = self._respelled.items()
-        own = {indices.index(index): dialect for index, dialect in respelled if index in indices}
+        own = {names[indices.index(i)]: how for i, how in self._respelled.items() if i in indices}
+        # The first of a name is the feature, and a copy that is kept has the number as it is.
+        keys = [
+            f"\0{name}" if name in own and name not in names[:at] else name for at, name in enumerate(names)
+        ]
         done, unseen = 0, self._later.intersection(names)
         with self._text.opened() as text:
             for piece in whole_lines(self.location, text, LOOK):
@@ -125,7 +128,9 @@ class JsonlReader(UntypedReader):
                     broken[done + row] = problem, lines[row].decode(errors="replace")
                 height = max(1, _MOST_CELLS // max(1, len(names)))
                 for at in range(0, len(rows), height):
-                    yield _batch(rows[at : at + height], names, own)
+                    for one in rows[at : at + height] if own else ():
+                        one |= {f"\0{name}": _respelled(one.get(name), how) for name, how in own.items()}
+                    yield _batch(rows[at : at + height], keys)
                 unseen.difference_update(*rows)
                 done += len(rows)
                 if text.paused:
@@ -216,24 +221,14 @@ def _text(value: Any) -> str | None:
 
 
 def _respelled(value: Any, dialect: Dialect) -> str | None:
+    """Return a number in the dialect of the text in the same column. Text stays: a point may separate thousands."""
     if type(value) is not JsonNumber:
         return _text(value)
     return value.replace(".", dialect.decimal) + "".join(() if dialect.bare else dialect.units[:1])
 
 
-def _batch(
-    rows: list[Row], names: list[str], respelled: Mapping[int, Dialect] | None = None
-) -> pa.RecordBatch:
-    """Return these columns as text, and spell numbers in the dialect of the text in the same column."""
-    if respelled:
-        # Only numbers: in text, a point may separate thousands if others have decimal commas.
-        own = {
-            at: pa.array([_respelled(row.get(names[at]), dialect) for row in rows], pa.string())
-            for at, dialect in respelled.items()
-        }
-        others = [at for at in range(len(names)) if at not in own]
-        own |= dict(zip(others, _batch(rows, [names[at] for at in others]).columns, strict=True))
-        return pa.RecordBatch.from_arrays([own[at] for at in range(len(names))], names)
+def _batch(rows: list[Row], names: list[str]) -> pa.RecordBatch:
+    """Return these columns as text."""
     kind = pa.struct([(name, pa.string()) for name in names])
     try:
         values = pa.array(rows, kind)

@@ -273,7 +273,7 @@ class LibsvmChunk(SparseChunk):
         return self._parsed
 
     @cached_property
-    def passthrough(self) -> pa.Table | None:
+    def _passthrough(self) -> pa.Table | None:
         if not len(self.kept):
             return None
         labels, problems = self._parsed.labels, self._parsed.broken

@@ -152,7 +152,7 @@ class DecodedChunk(Chunk):
     def cells(self, row: int) -> list[Any]:
         return list(dense(self.X[row : row + 1])[0])
 
-    passthrough = None
+    _passthrough = None
 
 
 class MemoryReader(ArrayReader):

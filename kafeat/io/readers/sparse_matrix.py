@@ -167,7 +167,7 @@ class CsrChunk(SparseChunk):
     width: int
     first_column = 0
 
-    passthrough = None
+    _passthrough = None
 
     def _filtered(self, rows: Mask) -> Self:
         lengths = np.diff(self.starts)

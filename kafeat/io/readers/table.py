@@ -86,7 +86,7 @@ class TableChunk(Chunk):
     """The reader of text, whose first rows decide what a message advises."""
 
     @cached_property
-    def passthrough(self) -> pa.Table | None:
+    def _passthrough(self) -> pa.Table | None:
         return None if self.take_passthrough is None else self.take_passthrough(self.table, self.first_row)
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:

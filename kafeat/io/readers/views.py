@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import replace
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
-from kafeat.contract.tile import InputRows
-from kafeat.errors import InvalidValueError
 from kafeat.io.columns.numbers import field_from
 from kafeat.io.columns.values import missing_rows
 from kafeat.io.readers.base import Chunk, Reader, Wanted
 from kafeat.io.readers.memory import table_of
-from kafeat.types import Array, Mask
+from kafeat.types import Array
 
 
 class ReaderView(Reader):
@@ -91,30 +89,6 @@ class LabelledReader(ReaderView):
         return self._source.locate(row + int(np.searchsorted(between, row, side="right")))
 
 
-@dataclass(eq=False)
-class WiderChunk(Chunk):
-    """A chunk with more passthrough columns."""
-
-    own: Chunk
-    table: pa.Table
-
-    @property
-    def passthrough(self) -> pa.Table:
-        return self.table
-
-    def _filtered(self, rows: Mask) -> Self:
-        return replace(self, own=self.own.selected(rows), table=self.table.filter(pa.array(rows)))
-
-    def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
-        return self.own.decode(dtype)
-
-    def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
-        return self.own.invalid_values(X)
-
-    def cells(self, row: int) -> list[Any]:
-        return self.own.cells(row)
-
-
 class WiderReader(ReaderView):
     """The rows of a reader in memory with `more` columns (n,), which do not count in its width or its digest."""
 
@@ -131,8 +105,4 @@ class WiderReader(ReaderView):
         more = self._more.select([name for name in wanted.keep if name in self._more.column_names])
         keep = [name for name in wanted.keep if name not in self._more.column_names]
         for chunk in self._source.chunks_of(wanted._replace(keep=keep)):
-            table = more.slice(chunk.start, chunk.rows)
-            if chunk.passthrough is not None:
-                for name in keep:
-                    table = table.append_column(name, chunk.passthrough.column(name))
-            yield WiderChunk(chunk.location, chunk.start, chunk.rows, chunk.columns, chunk, table)
+            yield replace(chunk, added=more.slice(chunk.start, chunk.rows))

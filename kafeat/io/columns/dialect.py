@@ -203,7 +203,7 @@ class Asked:
     delimiter: str = ","
     encoding: str = UTF8
 
-    @property
+    @cached_property
     def dialect(self) -> Dialect:
         """The dialect of a column whose values do not show anything else."""
         nulls = NULLS if self.nulls is None else self.nulls

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import compress
 from shlex import quote
 from typing import NamedTuple
 
@@ -115,7 +116,7 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     own, share = have[best], sum(have[best]) / max(1, len(words))
     note = "" if share >= LEAST_TIMES else _unread(some, [*first.values()], first[best], best, asked)
     odd = [word for word, has in zip(words, own, strict=True) if not has][:_SOME]
-    other = next((word for form in forms for word in odd if any(_have([word], form, asked))), None)
+    other = next((word for form in forms for word in compress(odd, _have(odd, form, asked))), None)
     if other is not None and any(own):
         both = f"{words[own.index(True)][:40]!r} and {other[:40]!r}"
         return Guess(best, share, f"expected times in one form, got {both}: write all in one form", note)

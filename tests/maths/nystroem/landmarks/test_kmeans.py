@@ -25,9 +25,9 @@ def test_inertia_is_no_worse_than_scikit_learns(m: int) -> None:
     lower (benchmarks/results/accuracy.md).
     """
     X = load_digits().data.astype(np.float32)
+    view, rows = rbf_view(X), np.arange(len(X))
     ours = [
-        inertia(X, weighted_kmeans(rbf_view(X), np.arange(len(X)), None, m, np.random.default_rng(seed)))
-        for seed in range(10)
+        inertia(X, weighted_kmeans(view, rows, None, m, np.random.default_rng(seed))) for seed in range(10)
     ]
     theirs = [KMeans(m, init="random", n_init=1, random_state=seed).fit(X).inertia_ for seed in range(10)]
     spread = np.sqrt((np.var(ours, ddof=1) + np.var(theirs, ddof=1)) / 10)

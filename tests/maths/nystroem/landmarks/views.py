@@ -1,6 +1,7 @@
 """A view on rows, as Nyström makes it, by plain formulas."""
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from kafeat.maths.nystroem.landmarks import FitSample, Profile
 
@@ -21,4 +22,4 @@ def kernel_view(
 
 
 def rbf(X: np.ndarray, Y: np.ndarray, gamma: float) -> np.ndarray:
-    return np.exp(-gamma * ((X[:, None, :].astype(float) - Y[None].astype(float)) ** 2).sum(-1))
+    return np.exp(-gamma * cdist(X, Y, "sqeuclidean"))  # by differences, in float64

@@ -197,12 +197,14 @@ def test_a_config_for_a_folder_shows_its_keys_and_days_in_numbers(run, tmp_path)
     for year in (2023, 2024):
         (folder := tmp_path / f"t/year={year}").mkdir(parents=True)
         days = [year * 10_000 + 101 + i % 12 * 100 + i % 28 for i in range(60)]
-        table = pa.table({"day": days, "code": [f"{i % 7}" for i in range(60)], "x": np.arange(60) % 9 * 0.5})
+        columns = {"code": [f"{i % 7}" for i in range(60)], "x": np.arange(60) % 9 * 0.5}
+        table = pa.table({"day": days, "due_date": [45_292.0 + day % 90 for day in days], **columns})
         pq.write_table(table, folder / "a.parquet")
     words = "config --for t --label x"
     text = " ".join(run(words, cwd=tmp_path).stdout.replace("\n#", " ").split())
     assert "for t (2 files, whose folders name year (2023, 2024)), by its first 60 rows." in text
     assert "'day': looks like days, such as 2023" in text
+    assert "'due_date': looks like days, such as 453" in text
     assert "day: int64" not in run(f"{words} --exclude day", cwd=tmp_path).stdout
     assert "day: text, 60 different" in run(f"{words} --text day", cwd=tmp_path).stdout
     assert "--for DATA with --only, got none" in run("config --only x", cwd=tmp_path, code=2).stderr

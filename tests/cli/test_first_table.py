@@ -285,18 +285,20 @@ BESIDE = {
     "notes": "a;b;y;z\n{rows}\nSource: the shop; 2020\nAll rights reserved\n",
     "notes at once": "a;b;y;z\n{rows}Source: the shop\n",
     "columns without names": "a;b;y;;\n{rows}",
+    "blanks": "  a  b  y  \n{blanks}",
 }
 
 
 @pytest.mark.parametrize("case", BESIDE)
 def test_what_stands_beside_the_table_is_left_out_by_the_remedy(tuned, tmp_path, case):
     last = ["", ";"][case.startswith("columns")]
-    lines = tuned(BESIDE[case].format(rows=rows(HALVES, HALVES, Y, [last] * N)), "y", code=3)
+    table = rows(HALVES, HALVES, Y, [last] * N)
+    lines = tuned(BESIDE[case].format(rows=table, blanks=table.replace(";", "  ")), "y", code=3)
     remedy = re.search("(?:sed|tail|head) .* > mine.clean.csv", lines)[0]
     subprocess.run(remedy, shell=True, cwd=tmp_path, check=True)
     lines = tuned((tmp_path / "mine.clean.csv").read_bytes(), "y", name="x.csv")[0]
     assert "label: numbers (60 different numbers in 60 rows)" in lines
-    assert ("(no values)" in lines) == (not last)
+    assert ("(no values)" in lines) == (not last and case != "blanks")
 
 
 def test_a_file_of_a_data_set_by_folders_names_the_folder(run, in_process, tmp_path):
@@ -400,6 +402,8 @@ NAMED = {
         r"no numbers; (--unit '\$' --unit /mo) reads 100 of it", "a: numbers"),
     "money of two scales": ([f"${i}.2M" if i % 5 else f"${i}K" for i in range(N)],
         r"'\$1.2M' and '\$0K': write all in one; (--unit '\$' --unit K=1000 --unit M=1e6) reads them", "a: .*"),
+    "lengths of time": ([f"{i} min" if i % 5 else f"1 h {i} min" for i in range(N)],
+        r"got '1 h 0 min'; write lengths of time in one unit, such as 2.75 h; (--exclude a)", "y: left out"),
     "units of two scales": ([f"{i} °C" if i % 5 else f"{i} °F" for i in range(N)],
         r"got '1 °C' and '0 °F': write all in one; (--exclude a) leaves this column out", "y: left out"),
     "a number that others have": (now_and_then("99", [str(i % 7) for i in range(N)]),

@@ -154,7 +154,7 @@ def require(table: Table, requested: Iterable[str], origin: str | None = None) -
         prefix = f"{origin}: " if origin else ""
         raise DataError(
             f"{table.location}: {prefix}expected the {'column' if len(missing) == 1 else 'columns'} {hints}{more}, "
-            f"got {has or 'none'}{_folder(table, missing, free, origin)}{_advice(known)}"
+            f"got {has or 'none'}{_folder(table, missing, free, origin)}{_advice(table)}"
         )
 
 
@@ -229,16 +229,19 @@ def _folder(table: Table, missing: Sequence[str], free: Sequence[str], origin: s
     )
 
 
-def _advice(known: list[str]) -> str:
+def _advice(table: Table) -> str:
     """Return advice for a first line that was read as names but is a row of data, or was not split."""
+    known = [field.name for field in table.fields]
     if known and are_numbers(known):
         return "; is the first line a row (--no-header)?"
     if known and known[0].startswith('{"'):
         return "; are these JSON lines (--input-format jsonl)?"
     if len(known) == 1:
         mark = next((mark for mark in ";\t|," if mark in known[0]), "")
-        return f"; is the delimiter another character (--delimiter {as_option(mark)})?" if mark else ""
-    return ""
+        if mark:
+            return f"; is the delimiter another character (--delimiter {as_option(mark)})?"
+    unread = len(known) == 1 or len({*known}) < len(known)
+    return f"; {table.odd_rows}" if unread and table.odd_rows else ""
 
 
 def indices_of(table: Table, requested: Iterable[str]) -> list[int]:
@@ -252,9 +255,8 @@ def indices_of(table: Table, requested: Iterable[str]) -> list[int]:
         counts = Counter(field.name for field in table.fields)
         for name in names:
             if counts[name] != 1:
-                advice = _advice(list(counts.elements())) or (table.odd_rows and f"; {table.odd_rows}")
                 raise table.refusal(
-                    name, f"expected one column of that name, got {counts[name]}; rename one{advice}"
+                    name, f"expected one column of that name, got {counts[name]}; rename one{_advice(table)}"
                 )
     return [places[name] for name in names]
 

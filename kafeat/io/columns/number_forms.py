@@ -89,6 +89,8 @@ _NUMBER = re.compile("|".join(form.number.pattern for form in _FORMS))
 _BOOLEAN = re.compile("true|false", re.IGNORECASE)
 _YES_OR_NO = re.compile("true|false|[tfyn]|yes|no|on|off", re.IGNORECASE)
 """Values of a column of booleans, which are not missing."""
+_HOURS, _MINUTES = r"\d{1,3} ?(?:h|hrs?|std\.?|hours?)", r"\d{1,3} ?(?:m|mins?|min\.|minutes?)"
+LENGTH = re.compile(rf"{_HOURS}(?: ?{_MINUTES}|\d\d)?|{_MINUTES}", re.ASCII | re.IGNORECASE)
 POWER = re.compile(rf"([0-9.,]+)[{BLANKS}]*[x×*·][{BLANKS}]*10\^?([+-]?[0-9]+)")
 _WITHIN = re.compile(r"(?<![\w.,^+-])[+-]?[0-9]+(?:[.,][0-9]+)?(?![\w.,−-])")
 TOTALS = re.compile(
@@ -385,6 +387,8 @@ def _of_word(
             else ""
         )
         return f"; write the minus before the number{kept}"
+    if LENGTH.fullmatch(text):
+        return "; write lengths of time in one unit, such as 2.75 h"
     odd_rows = column[0].odd_rows if column else ""
     if TOTALS.fullmatch(text) or repr(text[:40]) in odd_rows:
         return f"; {odd_rows or 'leave the line out if it is one of totals'}"

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafeat.io.columns.dialect import EPOCHS, ISO, KEEP, SECONDS, Asked, Dialect
-from kafeat.io.columns.number_forms import POWER, missed
+from kafeat.io.columns.number_forms import LENGTH, POWER, missed
 from kafeat.io.columns.numbers import far_ends
 from kafeat.io.columns.times import MONTHS, PARTS, TIME_OF_DAY, ZONES, parse_time, to_seconds
 
@@ -53,7 +53,7 @@ _THREE_NUMBERS = re.compile(
     rf"\d{{1,2}}([./-])\d{{1,2}}\1(\d{{4}}|\d\d){TIME_OF_DAY}", re.ASCII | re.IGNORECASE
 )
 _ONE = r"[$€£]?[0-9]{1,12}(?:[.,][0-9]{1,12}){0,3}(?: ?[kKMB%])?"
-_BETWEEN = r" ?(?!-\d{4})(?:[^\w\s.,]{1,3}|,(?= )|[x×]) ?[+-]?| ?[^\W\d]{1,4}\.? | (?=\d\d?/)"
+_BETWEEN = r" ?(?!-\d{4})(?:[^\w\s.,]{1,3}|,(?= )|[x×]) ?[+-]?| ?[^\W\d]{1,6}(?: of)?\.? | (?=\d\d?/)"
 _AFTER = r"[^\w\s]?(?: ?[^\W\d]{1,12}\.?)?[^\w\s]?"
 _SEVERAL = rf"(?=.{{3,60}}$)[^\w\s]{{0,2}} ?{_ONE}(?:(?:{_BETWEEN}){_ONE}){{1,5}}{_AFTER}"
 _ONE_EACH = "holds several numbers or times in a value, such as {word}: write one in each column"
@@ -65,8 +65,8 @@ _UNREAD = {
     r"1 ?: ?\d{1,6}": _ONE_EACH,
     r"\d{1,2}[:.]\d\d.{0,10}": "looks like hours and minutes: --date-format {form} reads {word} as a time of day; "
     "write lengths of time, and a label, as hours, such as 13.5",
-    r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?(?:[ap]\.?m\.?|uhr|h))?|\d{1,3} ?h(?: ?\d\d?(?: ?m(?:in)?)?)?": "looks "
-    "like hours and minutes, such as {word}: write them as hours, such as 13.5",
+    rf"\d{{1,2}}:\d\d(?::\d\d(?:\.\d{{1,9}})?)?(?: ?(?:[ap]\.?m\.?|uhr|h))?|{LENGTH.pattern}": "looks like hours and "
+    "minutes, such as {word}: write them as hours, such as 13.5",
     r"(?:19|20)\d\d[-/ ]{0,3}(?:k?w|q)\d\d?(?:-\d)?|(?:k?w|q)\d\d?[-/ ]{0,3}(?:19|20)\d\d": "looks like weeks or "
     "quarters, such as {word}: write the first day of each, such as 2024-04-01",
     POWER.pattern: "holds powers of ten, such as {word}: write 1.5e3 for 1.5x10^3",

@@ -119,6 +119,13 @@ def _odd_rows(
     """Describe columns without names and values, units below the names, or notes below the rows, with the remedy."""
     full = [at for at, row in enumerate(lines) if len(row) == len(fields)]
     above = text.dropped + 1  # the number of the first line, and so of all if no value holds the end of one
+    if (
+        len(fields) == 1
+        and len({len(row[0].split()) for row in lines if row} - {0}) == 1
+        and " " in fields[0].name
+    ):
+        cut = text.through("sed -E 's/^ +| +$//g; s/ +/,/g'")
+        return f"if blanks separate the fields, {cut} writes commas for them"
     named = max((i + 1 for i, field in enumerate(fields) if field.name or any(columns[i])), default=0)
     if len(fields) - named > 1:
         mark = r"\t" if delimiter == "\t" else delimiter

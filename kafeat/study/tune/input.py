@@ -164,7 +164,8 @@ def read_table(
     for tell, line in told:
         tell(line)
     for name, x in zip(map(str, table.without_texts.names or ()), table.without_texts.X.T, strict=True):
-        if name in groups.numbers and _are_days(x):
+        excel = _DATES.search(name) and (x > 2e4).all() and (x < 8e4).all()  # since 1900
+        if name in groups.numbers and (excel or _are_days(x)):
             listener.warn(
                 f"{table.place}: column {quoted(name)}: looks like days, such as {x[0]:.0f}, and is read as numbers: "
                 f"cast it to dates{excluding([name])}"
@@ -207,6 +208,9 @@ def _unfit(table: TunedTable, base: Config) -> dict[str, list[str]]:
     if not groups.texts and unfit.issuperset(groups.without_texts):
         return {_EMPTY: found[_EMPTY], _DIFFERENT: []}
     return found
+
+
+_DATES = re.compile("date|datum|fecha", re.IGNORECASE)
 
 
 def _are_days(x: Floats) -> bool:

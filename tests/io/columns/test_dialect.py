@@ -383,10 +383,11 @@ def test_months_short_years_and_digits_are_dates(
     [
         (
             "holds several numbers",
-            "124/63|7.9 ± 0.4|1:8|2 x 3 cm|12 (34%)|3 von 30|5'4\"|01.02.2022 - 27.01.2023|$4K-$12K",
+            "124/63|7.9 ± 0.4|1:8|2 x 3 cm|12 (34%)|3 von 30|3 out of 5|3 years 6 months|5'4\"|$4K-$12K|"
+            "01.02.2022 - 27.01.2023",
         ),
         ("holds powers of ten", "1.5x10^3|2,5 × 10^-2"),
-        ("like hours", "7:30|17:05:10|3h 20m"),
+        ("like hours", "7:30|17:05:10|3h 20m|3 hr 20 min"),
         ("", "12345-6789|030-167050|10.0.12.39|A23-46|14 Elm Street|(907) 944-6672|1E50|5+ years"),
     ],
 )

@@ -144,7 +144,7 @@ class ParallelChains(Step):
 
 
 def grouped(step: Step, column: str) -> Step:
-    """Return the same recipe, with folds by this column of groups if it has its own folds and names no column."""
+    """Return the recipe with this column as the group of its folds, if it has folds and names no group itself."""
     if not isinstance(step, ParallelChains):
         named = not isinstance(step, Grouped) or step.group is not None
         return step if named else step.model_copy(update={"group": column})

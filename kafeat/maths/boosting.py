@@ -26,7 +26,7 @@ _MOST_BYTES = 50_000_000
 _SHARE, _COLUMNS = 0.8, 64
 # MB for the histograms that LightGBM keeps for an ensemble. From about 2,000 columns on, those of all leaves need more.
 _HISTOGRAMS = 256.0
-# Number of rows for which the mean of all rows counts in the mean label of a category.
+# In the mean label of a category, the mean of all rows counts like this many rows.
 _PRIOR_ROWS = 10.0
 
 

@@ -74,8 +74,8 @@ def group_ends(outputs: int, n_trees: int, D: int) -> Array:
 class TreeColumns(Transform):
     """The columns of fitted trees minus their means, by the compiled loop or by NumPy with the same bytes.
 
-    `seen` are the sorted hashes of the training rows, or of their groups, except those that all ensembles know. Without
-    it, every row counts as one of them.
+    `seen` holds the sorted hashes of the training rows, or of their groups, that only the ensembles of other folds have
+    seen. These rows go through the ensemble of their fold, others through all. Without it, every row is such a row.
     """
 
     def __init__(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> None:

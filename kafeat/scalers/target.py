@@ -73,7 +73,7 @@ class Target(ColumnCoder, Grouped):
         sizes = np.array([size_of(sample, j) for j in columns], dtype=np.int64)
         task, seed = task_to_learn(stream.labels), int(rng.integers(1 << 63))
         outputs = task.outputs(stream.labels[:1]).shape[1]
-        # The first is a column of one value, whose sums are those of all rows.
+        # The first column is added: it has one value, so its sums are those of all rows.
         every, *sums = self._sums(np.append(1, sizes), outputs)
         equal = EqualRows(outputs)
         for rows, labels in stream.blocks():

@@ -329,6 +329,6 @@ def damage(location: object, expected: str, kinds: tuple[type[Exception], ...]) 
             raise
         if isinstance(error, OSError) and "://" in str(location) and is_of_transport(error):
             raise unreachable(location, error) from error
-        if isinstance(error, OSError) and error.errno:  # a system error; damage has no number
+        if isinstance(error, OSError) and error.errno:  # damage is an OSError without a number
             raise refused(location, error) from error
         raise DataError(f"{location}: expected {expected}, got: {first_line(error)}") from error

@@ -157,8 +157,8 @@ class DatasetRequest:
             )
         if self.rows_per_file is not None and is_data_set(self.source):
             raise UsageError(
-                f"--rows-per-file: expected one file to cut, got many: {self.source}; each of them is a part "
-                "without it"
+                f"--rows-per-file: expected one file to cut, got many: {self.source}; without this option, "
+                "each file is a part"
             )
         if self.resume and self.overwrite:
             raise UsageError(

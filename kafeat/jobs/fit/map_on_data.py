@@ -97,7 +97,7 @@ class Inputs:
             yield piece[0], Z
 
     def joined(self, rows: Mask, then: Callable[[Floats], Floats] = np.asarray) -> tuple[Array, Floats]:
-        """Return the numbers of these rows, and what `then` makes of all blocks, joined."""
+        """Apply `then` to each block of these rows. Return the numbers of the rows, and the joined results."""
         parts = [(numbers, then(Z)) for numbers, Z in self.blocks(rows)]
         numbers, made = zip(*parts, strict=True)
         return np.concatenate(numbers), np.concatenate(made)

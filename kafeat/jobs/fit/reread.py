@@ -128,7 +128,7 @@ class RereadableData:
     def task_of(
         self, labels: Array, kind: TaskKind, make: Callable[..., PredictionTask], names: LabelNames
     ) -> PredictionTask:
-        """Return the result of `task_of` or `task_to_score` for labels of these columns. An error names the data."""
+        """Call `make`, which is `task_of` or `task_to_score`, for these labels. An error names the data."""
         try:
             return make(labels, kind, names)
         except DataError as error:

@@ -43,7 +43,7 @@ class IsotropicDistribution:
             return mixed * np.sqrt(np.minimum(self.inverse_mixing(u), _LARGEST_MIXING))
 
     def radii(self, m: int, d: int, rng: np.random.Generator) -> Floats:
-        """Return m draws of ‖ω‖ in d dimensions, stratified: one from each m-th of the law, in random order."""
+        """Return m draws of ‖ω‖ in d dimensions, one from each of m equally likely ranges, in random order."""
         u, v = ((rng.permutation(m) + rng.random(m)) / m for _ in range(2))
         return self._radii_at(u, v, d)
 

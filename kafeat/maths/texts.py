@@ -44,7 +44,7 @@ def inverse_frequencies(counts: SparseRows) -> Floats:
 def main_directions(counts: SparseRows, weights: Floats, width: int, rng: np.random.Generator) -> Floats:
     """Return the first right singular vectors (BUCKETS, width) of rows that are weighted and then scaled to length 1.
 
-    They come from iterations of a random subspace. Of many rows, a random sample is enough.
+    They come from iterations of a random subspace. With many rows, a random sample is enough.
     """
     if len(counts) > _MOST_ROWS:
         counts = counts[np.sort(rng.choice(len(counts), _MOST_ROWS, replace=False))]

@@ -209,10 +209,9 @@ def config() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-VARIABLES = """`kafeat fit` also reads `--label` from the environment variable `KAFEAT_FIT_LABEL`, or else from
-`KAFEAT_LABEL`, and so for other options ([more](../shell.md#environment-variables)). All commands have the same
-[exit codes](../shell.md#exit-codes). `--help` has examples. An option, or a whole group such as
-*Input*, that several commands have is explained at the first of them."""
+VARIABLES = """Options have [environment variables](../shell.md#environment-variables), and all commands the same
+[exit codes](../shell.md#exit-codes). `--help` has examples. An option, or a whole group such as *Input*, that several
+commands have is explained at the first of them."""
 
 
 def cli() -> str:
@@ -234,7 +233,8 @@ def described(
     """Usage, help and options; `known` has the command that describes an option."""
     usage = " ".join(command.collect_usage_pieces(context))
     yield f"```text\n{context.command_path} {usage}\n```"
-    yield from blocks(command.help or "")
+    text = command.help or ""
+    yield from blocks(text.partition("\n\n")[0] if command is kafeat else text)
     groups: dict[str, list[click.Option]] = {"Options": []}
     for option in command.get_params(context):
         if isinstance(option, click.Option) and option.get_help_record(context):

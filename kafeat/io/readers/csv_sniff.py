@@ -134,7 +134,11 @@ def _odd_rows(
             f"the last {len(fields) - named} columns have neither names nor values: {shorter} leaves them out"
         )
     pairs = zip(fields, columns, strict=True)
-    words = [first_no_number(texts[:1], field.dialect) for field, texts in pairs if field.numeric]
+    words = [
+        "" if texts[0] in texts[1:] else first_no_number(texts[:1], field.dialect)
+        for field, texts in pairs
+        if field.numeric
+    ]
     if all(words) and len({*words}) > 1:
         shorter = text.through(f"sed {above + full[1]}d")
         shown = ", ".join(repr(word[:40]) for word in words[:_MOST_UNITS])

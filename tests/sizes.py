@@ -54,4 +54,5 @@ def shorten_searches(patch: Callable[[object, str, object], None]) -> None:
     patch(screen, "EXACT_ROWS", size(60, 100))
     patch(space, "SMOOTH", space.SMOOTH if LARGE else ("rbf", "laplacian"))
     patch(screen, "_PARTS", size(2, 3))
+    patch(screen, "_PAIRS", size(1, 2))
     patch(Tuner, "_boost", lambda *_: None)  # beside the choice, on which it has no influence

@@ -32,7 +32,10 @@ PRELOADED = (
     *(f"kafeat.io.readers.{name}" for name in ("arrow_ipc", "csv", "jsonl", "npy", "parquet")),
     *(f"kafeat.io.writers.{name}" for name in ("npy", "open", "parquet", "text")),
     "kafeat.jobs.dataset.api", "kafeat.jobs.fit.fit", "kafeat.study.evaluate", "kafeat.study.tune.tune",
-    "kafeat.samplers.fourier", "kafeat.predictors.ridge", "pyarrow.pandas_compat",
+    "kafeat.cli.evaluate_tables", "kafeat.cli.json_output", "kafeat.io.writers.passthrough", "kafeat.study.models",
+    "kafeat.samplers.fourier", "kafeat.scalers.standardize", "kafeat.predictors.ridge", "pyarrow.pandas_compat",
+    "kafeat.samplers.nystroem", "kafeat.scalers.quantile", "kafeat.scalers.power", "joblib", "lightgbm", "pandas",
+    "rich.table", "ruamel.yaml", "scipy.optimize", "sklearn.ensemble", "sklearn.metrics",
 )  # fmt: skip
 STUCK = """
 import ctypes, os, sys
@@ -134,7 +137,8 @@ def _zygote() -> socket.socket:
 def serve(number: int) -> None:
     """Fork for each request, and run its program in the fork, which ends as any process does."""
     for name in PRELOADED:
-        import_module(name)
+        with suppress(ModuleNotFoundError):  # not every environment has them all
+            import_module(name)
     shorten_searches(setattr)
     assert threading.active_count() == 1, (
         "no fork would have the others"

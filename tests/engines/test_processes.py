@@ -144,7 +144,9 @@ def test_they_end_with_the_process_that_started_them():
 SLOW = pytest.mark.slow
 
 
-@pytest.mark.parametrize("fate", ["done", pytest.param("terminated", marks=SLOW), "interrupted", "full disk"])
+@pytest.mark.parametrize(
+    "fate", [*(pytest.param(fate, marks=SLOW) for fate in ("done", "terminated")), "interrupted", "full disk"]
+)
 def test_a_command_leaves_no_process_and_says_no_more_than_it_must(fate, tmp_path):
     rows = np.random.default_rng(0).normal(size=(200, 3))
     (tmp_path / "in").mkdir()

@@ -157,7 +157,7 @@ def test_rcond_cuts_small_eigenvalues() -> None:
 
 
 @pytest.mark.one_core
-@pytest.mark.parametrize("data", ["bands", "curves"])
+@pytest.mark.parametrize("data", [pytest.param("bands", marks=pytest.mark.slow), "curves"])
 def test_small_directions_help_on_rows_like_those_of_the_sample_and_may_hurt_on_others(data: str) -> None:
     """Of 1,000 new rows in each of five tables, with bands some 550 are wrong by default, and 440 with the cut.
 

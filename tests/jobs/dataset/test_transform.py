@@ -441,6 +441,7 @@ main()
 
 
 SIGNALS = [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL]
+MADE_AT_ONCE: dict[str, bytes] = {}
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -478,8 +479,10 @@ def test_a_run_that_is_ended_in_any_phase_tells_it_and_goes_on(phase, number, mo
         assert (state["pid"], state["user"]) == (run.pid, getpass.getuser())
         assert state["start"] <= state["renewed"] == state["end"]
     assert transform_parts(model, data, out, resume=True).unknown_files == ()
-    transform_parts(model, data, tmp_path / "fresh")
-    assert files(out) == files(tmp_path / "fresh")
+    if not MADE_AT_ONCE:
+        transform_parts(model, data, tmp_path / "fresh")
+        MADE_AT_ONCE.update(files(tmp_path / "fresh"))
+    assert files(out) == MADE_AT_ONCE
 
 
 @pytest.mark.parametrize(("moment", "number"), [

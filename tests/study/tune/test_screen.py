@@ -22,6 +22,7 @@ def enough_rows(monkeypatch):
     """As many rows as it takes to tell kernels apart."""
     monkeypatch.setattr("kafeat.study.tune.screen.EXACT_ROWS", 200)
     monkeypatch.setattr("kafeat.study.tune.screen._PARTS", 3)
+    monkeypatch.setattr("kafeat.study.tune.screen._PAIRS", 2)
 
 
 def screen(columns, jobs=1, split_by=None):

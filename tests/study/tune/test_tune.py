@@ -418,7 +418,7 @@ def test_maps_for_classes_are_chosen_by_log_loss_with_other_scores_beside():
 
 def test_one_common_class_does_not_make_the_map_narrow():
     """By accuracy every width is as good as a constant; by log loss wider maps are better."""
-    rows, labels = imbalanced(2000)
+    rows, labels = imbalanced(1200)
     tuning = kafeat.tune(rows, labels, trials=4, max_bytes_per_row=1024, predictor="ridge", jobs=1)
     assert tuning.columns > 32
     assert tuning.score > tuning.constant_score + 2.0 * tuning.error
@@ -432,7 +432,7 @@ def test_the_choice_is_no_worse_than_raw_columns_and_the_default_map():
     rng = np.random.default_rng(4)
     rows = rng.normal(size=(240, 6))
     labels = rows[:, 0] > 1.0, np.sin(4.0 * rows[:, 1]), rows @ np.arange(6.0)
-    for tuning in (quick(rows, one + 0.0, trials=8) for one in labels):
+    for tuning in (quick(rows, one + 0.0, trials=5) for one in labels):
         plain = ("raw columns, standardize", "standardize, rbf, γ = median")
         assert tuning.score >= max(row["score"] for row in tuning.table if row["map"] in plain)
     # The last label is linear.
@@ -502,7 +502,7 @@ def test_words_stand_beside_the_map_within_its_columns():
 
 
 def test_words_alone_and_words_that_say_nothing():
-    table = _texts()
+    table = _texts(250)
     alone = quick(table.drop_columns(["x"]), "y", columns=32, trials=3, seeds=1)
     assert alone.config.steps[0].kind == "text"
     assert alone.score > 0.3

@@ -7,7 +7,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -24,6 +23,7 @@ from kafeat.io.columns.dialect import (
     factors_of,
 )
 from kafeat.io.columns.fields import Table, null_options, options
+from kafeat.io.columns.units import BOUNDS, FLAG, MARK, POWERS, is_unit, worth_of
 
 _GAP = f"[{BLANKS}]*"
 _CORE = rf"[0-9.,](?:[0-9.,'’{BLANKS}]*[0-9.,])?(?:[eE][+-]?[0-9]{{1,3}})?"
@@ -31,45 +31,6 @@ _PARTED = re.compile(
     rf"(\()?{_GAP}[+\-−]?{_GAP}([^0-9+\-−().,]*?(?:[^\W\d]\.)?){_GAP}([+\-−]?){_GAP}({_CORE})({DASH}{{0,2}}){_GAP}"
     r"([^0-9()+\-−]*)(\))?"
 )
-_UNIT_SIGNS = "%‰°′″"
-_CURRENCIES = re.compile(
-    "AED|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|ILS|INR|JPY|KRW|MXN|NOK|NZD|PLN|RUB|SAR|SEK|SGD|THB|TRY|USD|"
-    "Fr|kr|Kr|Rs|zł"
-)
-# These may stand for powers of ten, by which a unit does not multiply.
-_POWERS = re.compile("[kKMB]|[bBmM]n|Mio|Mrd|Tsd|T")
-_MANY = {
-    "k": 1e3,
-    "K": 1e3,
-    "Tsd": 1e3,
-    "m": 1e6,
-    "M": 1e6,
-    "mn": 1e6,
-    "Mn": 1e6,
-    "Mio": 1e6,
-    "b": 1e9,
-    "B": 1e9,
-}
-_MANY |= {"bn": 1e9, "Bn": 1e9, "Mrd": 1e9}
-_PREFIXES = {"n": 1e-9, "µ": 1e-6, "m": 1e-3, "c": 1e-2, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
-_LENGTHS = {
-    "s": 1.0,
-    "sec": 1.0,
-    "min": 60.0,
-    "mins": 60.0,
-    "h": 3600.0,
-    "hr": 3600.0,
-    "hrs": 3600.0,
-    "d": 86400.0,
-}
-_SIDES = {"CR": 1.0, "DR": -1.0, "Cr": 1.0, "Dr": -1.0, "H": 1.0, "S": -1.0, "Haben": 1.0, "Soll": -1.0}
-_SCALES = (_SIDES, _MANY, _PREFIXES, _LENGTHS)
-"""What units are worth: the sides of an account, powers of ten, those before a unit, and times in seconds."""
-_BOUNDS = "<>≤≥"
-_FLAG = re.compile(f"[{_BOUNDS}~≈↑↓*']|H{{1,2}}|L{{1,2}}|(?:ca|approx|circa|etwa)\\.?")
-"""Signs next to numbers that are not units: those of bounds, and of values outside their usual range."""
-_MARK = re.compile(f"{_FLAG.pattern}|(?!{_POWERS.pattern})[A-Za-z]")
-"""Also single letters, in a column where most numbers have none, by which laboratories qualify a value."""
 _LONGEST_UNIT, _NEARLY_ALL = 20, 0.9
 _MOST_WORDS = 6
 """The most words of a column that a message lists."""
@@ -175,7 +136,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm:
         if count < _NEARLY_ALL * len(values):
             return _of_many_forms(words, [*counts])
         first, but = taken[0], f", {min(others)[:40]!r} is not" if others else ""
-        worth = _worth([unit])
+        worth = worth_of([unit])
         read = (
             f"{options('unit', worth)} reads them"
             if worth
@@ -203,10 +164,10 @@ def _of_one_scale(own: Sequence[tuple[str, ...]], taken: Sequence[_Word]) -> str
     """Return a remark about numbers with several units that the user gave."""
     first = {word.units: repr(word.text[:40]) for word in reversed(taken) if word.units in own}
     for one, other in combinations(sorted(first), 2):
-        if not {*one} & {*other} and not all(map(_FLAG.fullmatch, one + other)):
+        if not {*one} & {*other} and not all(map(FLAG.fullmatch, one + other)):
             return (
                 f"{first[one]} and {first[other]} are numbers of one scale, as --unit names both: if these differ, "
-                f"{options('unit', [*_worth([one, other]), f'{other[-1]}=FACTOR'])} multiplies one"
+                f"{options('unit', worth_of([one, other]) or [f'{other[-1]}=FACTOR'])} multiplies one"
             )
     return ""
 
@@ -215,32 +176,8 @@ def _advice(words: Iterable[_Word]) -> str:
     """Return the options that read numbers with these units, if they are signs or what each is worth is known."""
     found = sorted({word.units for word in words if word.units and _is_number(word.core)})
     signs = sorted({unit for units in found for unit in units})
-    read = signs if all(map(_FLAG.fullmatch, signs)) else _worth(found)
+    read = signs if all(map(FLAG.fullmatch, signs)) else worth_of(found)
     return f"; {options('unit', read)} reads them as numbers" if read else ""
-
-
-def _worth(found: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return units for the option --unit with what each is worth, such as K=1000 beside M=1e6; none if unknown."""
-    money = {
-        unit for units in found for unit in units if len(unit) == 1 and unicodedata.category(unit) == "Sc"
-    }
-    money |= {unit for units in found for unit in units if _CURRENCIES.fullmatch(unit)}
-    units = sorted({unit for units in found for unit in units} - money)
-    for scale in _SCALES if units and len(money) < 2 else ():
-        stems = [units[0].removeprefix(one) for one in scale if units[0].startswith(one)]
-        for stem in stems:
-            alike = bool(stem) and stem[0].isalpha()
-            worth = {unit: scale.get(unit.removesuffix(stem), 0.0) for unit in units if unit.endswith(stem)}
-            if len(worth) < len(units) or not all(worth.values()) or alike != (scale is _PREFIXES):
-                continue
-            least = min(worth.values()) if scale in (_PREFIXES, _LENGTHS) else 1.0
-            told = [f"{unit}={one / least:g}".replace("e+0", "e") for unit, one in worth.items()]
-            return (
-                [*sorted(money), *(one.removesuffix("=1") for one in told)]
-                if {*worth.values()} != {least}
-                else []
-            )
-    return []
 
 
 def _of_many_forms(words: Sequence[_Word], texts: Sequence[str]) -> NumberForm:
@@ -253,13 +190,13 @@ def _of_many_forms(words: Sequence[_Word], texts: Sequence[str]) -> NumberForm:
         return NumberForm()
     shown = " and ".join(map(repr, [*first.values(), *others][:2]))
     note = f"values such as {shown} have several units: write all in one"
-    marks = _FLAG if all(word.units for word in numbers) else _MARK
+    marks = FLAG if all(word.units for word in numbers) else MARK
     if all(map(marks.fullmatch, units)):
         nulls = null_options(None, others) if 0 < len(others) <= _MOST_WORDS else ""
         read = " ".join(filter(None, [options("unit", units), nulls]))
         remedy = f"; {read} reads them as numbers" if read else ": leave fields without a number empty"
         return NumberForm(note=f"values such as {shown} are no numbers{remedy}")
-    powers = all(word.known or all(map(_POWERS.fullmatch, word.units)) for word in numbers)
+    powers = all(word.known or {*word.units} <= POWERS for word in numbers)
     return NumberForm(note=note + _advice(numbers) if powers else "")
 
 
@@ -286,19 +223,19 @@ def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
         return None
     # 2- is a mark of a school, 5-kg a size, and 5- very good an answer.
     two = match[1] is not None or re.search(rf"[+\-{MINUS}]", text[: match.start(4)])
-    if minus and (two or len(core) < 3 or (after and not _is_unit(after, ""))):
+    if minus and (two or len(core) < 3 or (after and not is_unit(after, ""))):
         return None
     if (inner and not before) or len(before + after) > _LONGEST_UNIT:
         return None
     if any(unicodedata.numeric(char, 0.0) % 1 for char in after):  # 9½
         return None
     units = tuple(filter(None, (before, after)))
-    asked, first = {*units} <= {*asked_units}, _is_unit(before, "")
+    asked, first = {*units} <= {*asked_units}, is_unit(before, "")
     if before and after and not (asked or first):
         return None
-    known = asked or (first if before and not after else not before and _is_unit("", after))
+    known = asked or (first if before and not after else not before and is_unit("", after))
     beside = inner or " " in before or text[match.start(4) - 1] not in BLANKS  # B-02, A1, Main Street 5
-    name = before and beside and not _FLAG.fullmatch(before)
+    name = before and beside and not FLAG.fullmatch(before)
     return (
         None
         if name and not (known or first)
@@ -331,20 +268,20 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
     words = {one: word for one in odd if (word := _number_word(one, [*dialect.factors])) is not None}
     others = [one for one in odd[1:] if one not in words]
     word = words.get(text)
-    marked = {one: w.units for one, w in words.items() if any(map(_MARK.fullmatch, w.units))}
+    marked = {one: w.units for one, w in words.items() if any(map(MARK.fullmatch, w.units))}
     flags = sorted({unit for units in marked.values() for unit in units})
     listed = others if len(others) < _MOST_WORDS else []
     if word is None:
         signs = f"{options('unit', flags)} " if flags else ""
         null = f"; {signs}{missed([text, *listed], dialect, column)}"
         return _of_word(text, texts, dialect, column, null * may_miss)
-    bounds = [*marked, *listed] if text in marked and text[0] in _BOUNDS else [text]
+    bounds = [*marked, *listed] if text in marked and text[0] in BOUNDS else [text]
     null = f"; {missed(bounds, dialect, column)}" * (may_miss and len(bounds) <= _MOST_WORDS)
     flags = flags if text in marked else []
     own = [*dialect.factors]
     units = flags or [unit for unit in word.units if unit not in own]
     if units and own and word.known and not flags:
-        worth = options("unit", _worth([(own[0],), word.units]))
+        worth = options("unit", worth_of([(own[0],), word.units]))
         return f"; others are in {own[0]}: write all in one unit{worth and f', or fit with {worth}'}"
     absent = bool(own) and not (word.units or dialect.bare)
     unit = options("unit", dialect.units[:1] if absent else units)
@@ -367,7 +304,7 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
         f"; {' '.join(filter(None, [option, unit, also]))} reads {minus}{read}{scale}"
         for read, option in marks.items()
     )
-    return marker + unlike + told + null * (text[0] in _BOUNDS)
+    return marker + unlike + told + null * (text[0] in BOUNDS)
 
 
 def _number_word(text: str, units: Sequence[str]) -> _Word | None:
@@ -433,17 +370,6 @@ def _by_mark(
         else:
             marks.setdefault(form.plain_digits(core), f"--{key} {as_option(mark)}")
     return marks, "" if marks else unlike
-
-
-@lru_cache(maxsize=256)
-def _is_unit(before: str, after: str) -> bool:
-    """Return true for a currency and, after a number, for words and signs of units."""
-    unit = (before + after).removesuffix(".")
-    if any(unicodedata.category(char) == "Sc" for char in unit) or _CURRENCIES.fullmatch(unit):
-        return True
-    signs = any(char.isalpha() or char in _UNIT_SIGNS for char in after)
-    name = any(word[0].isupper() for word in after.split()[1:])  # 12 Main Street
-    return signs and not name and not _POWERS.fullmatch(unit) and '"' not in unit
 
 
 def _marks(words: Sequence[_Word], asked: Asked, unit: bool) -> NumberForm:

@@ -17,16 +17,16 @@ import pyarrow.compute as pc
 from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.dialect import CODE, Asked, Dialect, as_option
 from kafeat.io.columns.fields import Field, options
-from kafeat.io.columns.number_forms import TOTALS, NumberForm, guess_numbers, remedy, unclear
+from kafeat.io.columns.number_forms import NumberForm, guess_numbers, remedy, unclear
 from kafeat.io.columns.numbers import (
     NOT_FINITE,
     doubles,
     far_ends,
-    first_no_number,
     to_doubles,
     with_points,
     without_nulls,
 )
+from kafeat.io.readers.csv_layout import MOST_TITLES, line_of_names, odd_rows_of, too_wide, totals_of
 from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, growing
 from kafeat.types import Floats
 
@@ -65,7 +65,7 @@ def sniff(
     first = next((index for index, row in enumerate(rows) if row), None)
     if first is None:
         raise DataError(f"{location}: expected {'a header line' if header else 'rows'}, got an empty file")
-    if header and (title := _line_of_names(rows, first)) > first:
+    if header and (title := line_of_names(rows, first)) > first:
         got = delimiter.join(rows[first]).strip(delimiter)
         line = title + 1 + text.dropped
         raise DataError(
@@ -79,7 +79,7 @@ def sniff(
     skip = int(header) + (first if header and blanks else 0)
     rows = rows[skip:]
     empty = text.whole and not rows
-    wide = _wide(text, delimiter, rows, len(names))
+    wide = too_wide(text, delimiter, rows, len(names))
     if wide and all(len(row) > len(names) for row in rows):
         raise DataError(
             f"{location}: expected {len(names)} fields in each row, as in the line of names, got a delimiter at the "
@@ -89,100 +89,12 @@ def sniff(
     rows = [row for row in rows if len(row) == len(names)]
     columns = [[row[i] for row in rows] for i in range(len(names))]
     fields = guessed(names, columns, asked)
-    odd_rows = _odd_rows(text, delimiter, lines, fields, columns) if rows and header else ""
-    if text.whole and rows and not odd_rows and (totals := _totals(rows[-1], fields, columns)) is not None:
+    odd_rows = odd_rows_of(text, delimiter, lines, fields, columns) if rows and header else ""
+    if text.whole and rows and not odd_rows and (totals := totals_of(rows[-1], fields, columns)) is not None:
         shorter = text.through("sed '$d'")
         odd_rows = f"row {len(rows)} looks like a line of totals ({totals[:40]!r}): {shorter} leaves it out"
     block = LOOK * max(1, len(names) // _NARROW)
     return CsvHead(fields, tuple(columns), block, skip, empty, blanks, odd_rows, wide)
-
-
-def _wide(text: DecompressedStream, delimiter: str, rows: Sequence[list[str]], width: int) -> str:
-    """Return the remedy if some rows are too wide by a delimiter at their end, and others keep their last field."""
-    wide = [row for row in rows if len(row) > width]
-    if not wide or any(len(row) > width + 1 or row[-1].strip() for row in wide):
-        return ""
-    if not all(row[-1].strip() for row in rows if len(row) == width):
-        return ""
-    mark = r"\t" if delimiter == "\t" else delimiter
-    shorter = text.through(rf"sed 's/[{mark}][[:blank:]]*\r*$//'")
-    return f"{shorter} leaves it out"
-
-
-def _odd_rows(
-    text: DecompressedStream,
-    delimiter: str,
-    lines: Sequence[list[str]],
-    fields: Sequence[Field],
-    columns: Sequence[list[str]],
-) -> str:
-    """Describe columns without names and values, units below the names, or notes below the rows, with the remedy."""
-    full = [at for at, row in enumerate(lines) if len(row) == len(fields)]
-    above = text.dropped + 1  # the number of the first line, and so of all if no value holds the end of one
-    if (
-        len(fields) == 1
-        and len({len(row[0].split()) for row in lines if row} - {0}) == 1
-        and " " in fields[0].name
-    ):
-        cut = text.through("sed -E 's/^ +| +$//g; s/ +/,/g'")
-        return f"if blanks separate the fields, {cut} writes commas for them"
-    named = max((i + 1 for i, field in enumerate(fields) if field.name or any(columns[i])), default=0)
-    if len(fields) - named > 1:
-        mark = r"\t" if delimiter == "\t" else delimiter
-        shorter = text.through(rf"sed -E 's/([{mark}][[:blank:]]*){{{len(fields) - named}}}\r*$//'")
-        return (
-            f"the last {len(fields) - named} columns have neither names nor values: {shorter} leaves them out"
-        )
-    pairs = zip(fields, columns, strict=True)
-    words = [
-        "" if texts[0] in texts[1:] else first_no_number(texts[:1], field.dialect)
-        for field, texts in pairs
-        if field.numeric
-    ]
-    if all(words) and len({*words}) > 1:
-        shorter = text.through(f"sed {above + full[1]}d")
-        shown = ", ".join(repr(word[:40]) for word in words[:_MOST_UNITS])
-        return f"row 1 looks like a line of units or of more names ({shown}): {shorter} leaves it out"
-    below = [row for row in lines[full[-1] + 1 :] if row] if text.whole else []
-    if below and max(map(len, below)) < len(fields) and (len(below[0]) == 1 or not lines[full[-1] + 1]):
-        shorter = text.through(f"head -n {above + full[-1]}")
-        return f"the lines below row {len(full) - 1} look like notes ({below[0][0][:40]!r}): {shorter} leaves them out"
-    return ""
-
-
-def _totals(last: Sequence[str], fields: Sequence[Field], columns: Sequence[list[str]]) -> str | None:
-    """Return the value that shows that the last row has totals, or None: a word, or a blank or sign beside a sum."""
-    values = [*map(str.strip, last)]
-    words = (
-        value
-        for field, value in zip(fields, values, strict=True)
-        if TOTALS.fullmatch(value) or (field.numeric and "±" in value)
-    )
-    word = next(words, None)
-    blank = next((value for value in values if not any(map(str.isalnum, value))), None)
-    for field, texts in zip(fields, columns, strict=True) if word is None and blank is not None else ():
-        numbers = to_doubles(pa.array(texts, pa.string()), field.dialect) if field.numeric else np.zeros(1)
-        known, total = numbers[:-1][np.isfinite(numbers[:-1])], numbers[-1]
-        n = len(known)  # means, because a sum may exceed the range of numbers
-        if (
-            n > 2
-            and abs(total) > np.abs(known).max()
-            and np.isclose((known / n).sum(), total / n, rtol=1e-9, atol=0.0)
-        ):
-            return blank
-    return word
-
-
-def _line_of_names(rows: Sequence[list[str]], first: int = 0) -> int:
-    """Return the row of names: the first one, or after titles the first row of the usual width that has only words."""
-    width, top = Counter(map(len, filter(None, rows))).most_common(1)[0][0], rows[first]
-    title = len(top) < width or (width > 2 and bool(top[0].strip()) and not any(map(str.strip, top[1:])))
-    groups = width > 2 and [*map(str.strip, top)].count("") > 1  # names of groups of columns, above the names
-    title |= groups and not all(map(_WORDS.match, [*rows, [], []][first + 2]))
-    for at in range(first + 1, min(len(rows), first + _MOST_TITLES) if title and width > 1 else 0):
-        if len(rows[at]) == width and all(map(_WORDS.match, rows[at])):
-            return at
-    return first
 
 
 def found_delimiter(location: str, text: DecompressedStream, usual: str) -> str:
@@ -208,10 +120,10 @@ def _even(location: str, head: bytes, mark: str, whole: bool) -> bool:
     except DataError:
         return False
     rows = [row for row in rows if row]
-    widths = [len(row) for row in rows[_line_of_names(rows) if rows else 0 :]]
+    widths = [len(row) for row in rows[line_of_names(rows) if rows else 0 :]]
     end = max((at + 1 for at, width in enumerate(widths) if width == widths[0]), default=0)
     below = widths[end:]  # notes, if they are few and narrow
-    if len(below) < min(end, _MOST_TITLES) and all(width < widths[0] for width in below):
+    if len(below) < min(end, MOST_TITLES) and all(width < widths[0] for width in below):
         widths = widths[:end]
     return len({*widths}) == 1 and widths[0] > 1
 
@@ -382,10 +294,8 @@ def _beside_commas(fields: list[Field], columns: Sequence[list[str]], asked: Ask
     return [fields[i] if points and i in whole else field for i, field in enumerate(again)]
 
 
-_MOST_TITLES, _MOST_UNITS = 30, 6
 _NARROW = 256
 """With more columns than this, pieces are larger, because each of them costs time for each column."""
-_WORDS = re.compile(r"[^0-9]*[^\W0-9]")
 
 
 class JsonNumber(str):

@@ -1,0 +1,64 @@
+"""What stands next to numbers: units, signs of bounds, and what units are worth in each other."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+
+
+def _table(*rows: tuple[float, str]) -> dict[str, float]:
+    return {word: worth for worth, words in rows for word in words.split()}
+
+
+_UNIT_SIGNS = "%‰°′″"
+_CURRENCIES = re.compile(
+    "AED|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|ILS|INR|JPY|KRW|MXN|NOK|NZD|PLN|RUB|SAR|SEK|SGD|THB|TRY|USD|"
+    "Fr|kr|Kr|Rs|zł"
+)
+_MANY = _table((1e3, "k K Tsd"), (1e6, "m M mn Mn Mio"), (1e9, "b B bn Bn Mrd"))
+POWERS = {*_MANY, "T"} - {"m", "b"}
+"""Units that may stand for powers of ten, by which a unit multiplies only if the user says so."""
+_PREFIXES = {
+    **_table((1e-9, "n"), (1e-6, "µ"), (1e-3, "m"), (1e-2, "c"), (1e3, "k"), (1e6, "M"), (1e9, "G")),
+    "": 1.0,
+}
+_LENGTHS = _table((1.0, "s sec"), (60.0, "min mins"), (3600.0, "h hr hrs"), (86400.0, "d"))
+_SIDES = _table((1.0, "CR Cr H Haben"), (-1.0, "DR Dr S Soll"))
+_SCALES = (_SIDES, _MANY, _PREFIXES, _LENGTHS)
+"""What units are worth: the sides of an account, powers of ten, those before a unit, and times in seconds."""
+BOUNDS = "<>≤≥"
+FLAG = re.compile(f"[{BOUNDS}~≈↑↓*']|H{{1,2}}|L{{1,2}}|(?:ca|approx|circa|etwa)\\.?")
+"""Signs next to numbers that are not units: those of bounds, and of values outside their usual range."""
+MARK = re.compile(f"{FLAG.pattern}|(?!{'|'.join(sorted(POWERS))})[A-Za-z]")
+"""Also single letters, in a column where most numbers have none, by which laboratories qualify a value."""
+
+
+@lru_cache(maxsize=256)
+def is_unit(before: str, after: str) -> bool:
+    """Return true for a currency and, after a number, for words and signs of units."""
+    unit = (before + after).removesuffix(".")
+    if any(unicodedata.category(char) == "Sc" for char in unit) or _CURRENCIES.fullmatch(unit):
+        return True
+    signs = any(char.isalpha() or char in _UNIT_SIGNS for char in after)
+    name = any(word[0].isupper() for word in after.split()[1:])  # 12 Main Street
+    return signs and not name and unit not in POWERS and '"' not in unit
+
+
+def worth_of(found: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return units for the option --unit with what each is worth, such as K=1000 beside M=1e6; none if unknown."""
+    every = {unit for units in found for unit in units}
+    signs = {unit for unit in every if len(unit) == 1 and unicodedata.category(unit) == "Sc"}
+    money = signs | {unit for unit in every if _CURRENCIES.fullmatch(unit)}
+    units = sorted(every - money)
+    for scale in _SCALES if units and len(money) < 2 else ():
+        for stem in (units[0].removeprefix(one) for one in scale if units[0].startswith(one)):
+            if (stem[:1].isalpha()) != (scale is _PREFIXES):
+                continue
+            worth = {unit: scale.get(unit.removesuffix(stem), 0.0) for unit in units if unit.endswith(stem)}
+            least = min(worth.values()) if scale in (_PREFIXES, _LENGTHS) else 1.0
+            if len(worth) == len(units) and all(worth.values()) and {*worth.values()} != {least}:
+                told = (f"{unit}={one / least:g}".replace("e+0", "e") for unit, one in worth.items())
+                return [*sorted(money), *(one.removesuffix("=1") for one in told)]
+    return []

@@ -64,9 +64,10 @@ demo: $(or $(wildcard $(VENV)/.installed),$(VENV)/.demo)
 	@echo "made:" && ls -l $(DEMO)
 	@$(BIN)/python -c "import pyarrow.parquet as pq; t = pq.read_table('$(DEMO)/features.parquet'); print(t.num_rows, 'rows,', t.num_columns, 'columns:', ', '.join(t.column_names[:5]), '...')"
 
-# A worker for each core: no more threads than that. They take neighbouring tests, so that a fixture of a module is made
-# once. Compiled modules are kept, whatever the environment says: hundreds of tests start a process that imports them.
-PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+# A worker more than cores, as some tests wait for processes; no more threads than that. They take neighbouring tests, so
+# that a fixture of a module is made once. Compiled modules are kept, whatever the environment says: hundreds of tests start a process that imports them.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # What has a compiled loop is tested without it as well, but for tests marked `one_core`; `make test-all` takes those and
 # every kind, `make test-numpy` everything.

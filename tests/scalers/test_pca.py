@@ -41,12 +41,6 @@ def test_all_components_keep_distances(features) -> None:
         assert np.linalg.norm(Z[one] - Z[other]) == pytest.approx(want, abs=100 * 1e6 * EPS)
 
 
-def test_constant_direction_is_not_blown_up(features) -> None:
-    X = np.random.default_rng(0).normal(size=(50, 2))
-    Z = features(Pca(whiten=True), np.column_stack([X, X.sum(axis=1)]))
-    assert not Z[:, 2].any()
-
-
 def test_behind_an_exact_map_it_is_kernel_pca(digits: np.ndarray) -> None:
     """√x is the exact map of the Hellinger kernel, so its components are those of kernel PCA."""
     X = digits[:300]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -101,37 +100,29 @@ class AllRows:
 
     def tested(self, recipes: list[Recipe], size: Size, boosts: bool) -> Predictions:
         """Return the predictions of ridge, or of boosting, for the rows to score, from a pass over all rows."""
-        most = MOST_ROWS / size.learned if boosts else 1.0  # in memory
-        weight = "balanced" if self.problem.balanced else "none"
-        ridge = {"kind": "ridge", "task": self.problem.predictor_task, "class_weight": weight}
-        last, size = [] if boosts else [ridge], size._replace(share=min(size.share, most))
-        with self._rows_for([*recipes, *last], size) as (sampled, job, rule):
+        problem, table = self.problem, self.problem.table
+        weight = "balanced" if problem.balanced else "none"
+        ridge = {"kind": "ridge", "task": problem.predictor_task, "class_weight": weight}
+        sampled = self._sample_for(problem.config(recipes if boosts else [*recipes, ridge]))
+        limit, folds = min(1.0, size.rows / table.sampled.n_rows), Folds.by(sampled.keys, size.parts)
+        with_share = partial(rule_of_share, problem.seed, limit, folds, size.held)
+        share = min(
+            size.share, MOST_ROWS / size.learned if boosts else 1.0
+        )  # boosting has all rows in memory
+        rule, for_map = (with_share(min(share, most)) for most in (1.0, MOST_MAP_ROWS / len(sampled.chosen)))
+        sampled = sampled.of_rows(for_map.learned)
+        with problem.data.open() as source:
+            data = TrainingData(source, problem.label, problem.asked.split)
+            job = PredictorJob(data, table.summary, folds, problem.jobs)
             if boosts:
                 fm, _ = map_of_rows(sampled, job, rule.learned)
-                known, held = (results_of(job.data.of_rows(one), fm, job.jobs) for one in rule)
-                task, model = self.problem.task, boosted(self.problem.task, known.results, known.labels)
-                tested = Tested(model(held.results), held.labels, held.keys)
+                known, held = (results_of(data.of_rows(one), fm, problem.jobs) for one in rule)
+                model = boosted(problem.task, known.results, known.labels)
+                task, tested = problem.task, Tested(model(held.results), held.labels, held.keys)
             else:
                 fm, rows = predicted(sampled, job, rule)
                 task, tested = self._of_model(fm, rows)
-            return Predictions(tested, fm.chain, _row_seconds(fm, sampled), task)
-
-    @contextmanager
-    def _rows_for(
-        self, recipes: list[Recipe], size: Size
-    ) -> Iterator[tuple[SampledFit, PredictorJob, RowRule]]:
-        """Open the data. Yield the sample for a map, the job of all rows, and the rows to learn and to score."""
-        problem, every = self.problem, self.problem.table.sampled
-        sampled = self._sample_for(problem.config(recipes))
-        limit, folds = min(1.0, size.rows / every.n_rows), Folds.by(sampled.keys, size.parts)
-        with_share = partial(rule_of_share, problem.seed, limit, folds, size.held)
-        for_map = with_share(min(size.share, MOST_MAP_ROWS / len(sampled.chosen)))
-        if every.summary is None:
-            raise TypeError("a search on all rows counts their labels")
-        with problem.data.open() as source:
-            data = TrainingData(source, problem.label, problem.asked.split)
-            job = PredictorJob(data, every.summary, folds, problem.jobs)
-            yield sampled.of_rows(for_map.learned), job, with_share(size.share)
+        return Predictions(tested, fm.chain, _row_seconds(fm, sampled), task)
 
     def _sample_for(self, config: Config) -> SampledFit:
         """Return a fit on the sample. The sample is read again if folds are by a column that is not a feature."""

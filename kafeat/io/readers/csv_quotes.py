@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.errors import DataError
 from kafeat.io.readers.text_stream import LONGEST, DecompressedStream, whole_lines
 
-_QUOTE, _LF = b'"\n'
+_QUOTE, _LF, _CR = b'"\n\r'
 # In Latin-1 these are control characters, which do not occur in text.
 _OF_WINDOWS = re.compile(rb"[\x80-\x9f]")
 BOM = b"\xef\xbb\xbf"
@@ -22,21 +22,20 @@ _WITHIN = re.compile(b'(?:[^"]++|"")*+')
 def whole_rows(
     location: str, text: DecompressedStream, delimiter: str, size: int
 ) -> Iterator[tuple[bytes, int, int]]:
-    """Yield whole rows of about `size` bytes, with the line and the byte at which they begin, and those before a pause.
-
-    A pause within a value of several lines does not count.
-    """
+    """Yield whole rows, about `size` bytes or those before a pause, with the line and the byte at which they begin."""
     quotes, held, line, at = Quotes(delimiter), list[bytes](), 1, 0
     for lines in whole_lines(location, text, size, returns=True):
         problem = quotes.problem(lines) if lines else None
         if problem is not None:
             raise DataError(f"{location}: {problem}")
-        held.append(lines)
-        if not quotes.inside:
-            rows = b"".join(held)
+        end = quotes.complete if lines else 0
+        if end or not quotes.inside:
+            rows = b"".join([*held, lines[:end]])
             yield rows, line, at
-            line, at, held = quotes.line, at + len(rows), []
-        elif sum(map(len, held)) > LONGEST:
+            held, at = [], at + len(rows)
+            line += rows.count(quotes.line_end) if rows else 0
+        held.append(lines[end:])
+        if sum(map(len, held)) > LONGEST:
             raise DataError(
                 f"{location}: line {line}: expected a row of less than {LONGEST} bytes, got a longer one; is a quote "
                 "left open?"
@@ -82,17 +81,21 @@ class Quotes:
         )
         self.inside = False
         """A quoted value has not ended."""
-        self.line, self.opened = 1, 1
+        self.complete = 0
+        """Bytes of the last piece up to the end of its last row, or 0 if this is not known."""
+        self._line, self.opened = 1, 1
         """The lines in which the next piece begins, and in which the last quoted value does."""
-        self._line_end = b""
+        self.line_end = b""
 
     def problem(self, data: bytes) -> str | None:
         """Check the next piece, which ends with a line or the text, and return the problem of its quotes, if any."""
-        if not self._line_end:
-            self._line_end = b"\n" if b"\n" in data else b"\r"
-            data = data.removeprefix(BOM)
+        if not self.line_end:
+            self.line_end = b"\n" if b"\n" in data else b"\r"
+            if data.startswith(BOM):  # a quote may follow it, as it may follow a delimiter
+                data = self._ends[:1] * len(BOM) + data[len(BOM) :]
+        self.complete = len(data)
         problem = None if self._all_in_place(data) else self._follow(b"\n" + data)
-        self.line += data.count(self._line_end)
+        self._line += data.count(self.line_end)
         return problem
 
     def _all_in_place(self, data: bytes) -> bool:
@@ -101,6 +104,7 @@ class Quotes:
         Then every second quote opens a value. Return false if the quotes must be followed one by one.
         """
         if b'"' not in data:
+            self.complete = 0 if self.inside else len(data)
             return True
         codes = np.frombuffer(data, np.uint8)
         places = np.flatnonzero(codes == _QUOTE)
@@ -111,9 +115,13 @@ class Quotes:
         if not (self._near[before].all() and self._near[after].all()):
             return False
         self.inside = len(closing) < len(opening) + inside
-        first = opening[before != _QUOTE]
-        if self.inside and len(first):
-            self.opened = self.line + data.count(self._line_end, 0, first[-1])
+        if self.inside:
+            ends = np.flatnonzero(codes == (_LF if b"\n" in data else _CR))
+            outside = ends[(inside + np.searchsorted(places, ends)) % 2 == 0]
+            self.complete = int(outside[-1]) + 1 if len(outside) else 0
+            first = opening[before != _QUOTE]
+            if len(first):
+                self.opened = self._line + data.count(self.line_end, 0, first[-1])
         return True
 
     def _follow(self, data: bytes) -> str | None:
@@ -124,9 +132,10 @@ class Quotes:
                 at = _end(self._sound, data, at) + 1
                 if at > len(data):
                     break
-                self.inside, self.opened = True, self.line + data.count(self._line_end, 1, at)
+                self.inside, self.opened = True, self._line + data.count(self.line_end, 1, at)
             quote = _end(_WITHIN, data, at)
             if quote == len(data):
+                self.complete = 0
                 break
             self.inside, at = False, _end(self._blanks, data, quote + 1)
             if at < len(data) and data[at] not in self._ends:
@@ -135,7 +144,7 @@ class Quotes:
 
     def _text_after(self, data: bytes, at: int) -> str:
         text = re.split(b"[\r\n]", data[at : at + 60])[0].decode(errors="replace")
-        line = self.line + data.count(self._line_end, 1, at)
+        line = self._line + data.count(self.line_end, 1, at)
         return (
             f"line {line}: expected the end of a value after the quote that closes it, got {text!r}; "
             "a quote within quotes is written twice"

@@ -158,7 +158,6 @@ UNCLEAR = [
         ["1,234", "5,678"],
         r"a decimal mark and a thousands separator look alike: --thousands , reads 1234; --decimal , reads 1\.234",
     ),
-    (["1,234", "56", "7,890"], "--thousands , reads 1234; --decimal , reads 1.234"),
     (["1.234 €", "5.678 €"], r"look alike: --thousands \. reads 1234; --decimal \. reads 1\.234"),
     (
         ["1,234,567", "1,5"],
@@ -213,7 +212,6 @@ def test_the_option_settles_the_decimal_mark(tmp_path):
 NBSP, THIN, MINUS, CURLY = "\u00a0", "\u202f", "\u2212", "\u2019"
 DRESSED = {
     "currency before": (["€ 110,00", "€ -5,50", "-€ 3,25", "€1,00"], [110, -5.5, -3.25, 1]),
-    "currency behind": (["3.10 $", "-4 $", "+2.5$"], [3.1, -4, 2.5]),
     "per cent": (["12 %", "+3%", f"{MINUS}5{NBSP}%", "NA"], [12, 3, -5, -1]),
     "unit": (["5 kg", "-3.5 kg", "1e2 kg"], [5, -3.5, 100]),
     "brackets": (["(5)", "7", "(1.5)"], [-5, 7, -1.5]),
@@ -222,10 +220,9 @@ DRESSED = {
     "dashes for cents": (["CHF 5.--", "CHF 1'250.-", "CHF -3.—", "CHF 2.50"], [5, 1250, -3, 2.5]),
     "dashes behind commas": (["1.349,- €", "7,-- €", "5,50 €"], [1349, 7, 5.5]),
     "dashes without a unit": (["248,-", "-611,-", "5,5"], [248, -611, 5.5]),
-    "currency in brackets": (["$3.10", "($4.00)", "(5$)"], [3.1, -4, -5]),
+    "currency in brackets": (["$3.10", "($4.00)", "(5$)", "+2.5 $"], [3.1, -4, -5, 2.5]),
     "minus sign": ([f"{MINUS}5", "7.5"], [-5, 7.5]),
     "two separators": (["1,234,567", "5", "1,234.5"], [1234567, 5, 1234.5]),
-    "comma behind": (["1.234,5", "5", "12.345.678"], [1234.5, 5, 12345678]),
     "small beside large": (["958", "1,537", "2,000", "-3,250"], [958, 1537, 2000, -3250]),
     "point beside": (["1,537", "998.5"], [1537, 998.5]),
     "blanks": (["1 234", f"5{NBSP}678,5", f"1{THIN}234{THIN}567", "9"], [1234, 5678.5, 1234567, 9]),

@@ -16,20 +16,13 @@ def test_it_is_the_hadamard_matrix(p, orthonormal, order, rows):
     np.testing.assert_array_equal(hadamard(p), H)
     x = np.random.default_rng(p).standard_normal((rows, p)).astype(float, order=order)
     out, between = np.empty_like(x), np.empty_like(x)
-    HadamardTransform(p, x.dtype, orthonormal)(x, out, between)
+    transform = HadamardTransform(p, x.dtype, orthonormal)
+    transform(x, out, between)
     # p terms of size about 1 in another order: p·ε
     want = x @ H / (np.sqrt(p) if orthonormal else 1.0)
     np.testing.assert_allclose(out, want, atol=8 * p * np.finfo(float).eps)
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_in_place(order):
-    x = np.random.default_rng(0).standard_normal((3, 16)).astype(float, order=order)
-    apart, between = np.empty_like(x), np.empty_like(x)
-    transform = HadamardTransform(16, x.dtype)
-    transform(x, apart, between)
     transform(x, x, between)
-    np.testing.assert_array_equal(x, apart)
+    np.testing.assert_array_equal(x, out)
 
 
 @pytest.mark.parametrize(("d", "p"), [(1, 1), (2, 2), (3, 4), (54, 64), (64, 64), (65, 128), (784, 1024)])

@@ -43,7 +43,8 @@ def around_the_best(search: Search) -> Iterator[Candidate]:
     """Yield the neighbours of the best maps of the last size, one map after the other."""
     seen = list[Candidate]()
     while len(seen) < _ROUNDS or search.most_trials is not None:
-        best = search.best_map(seen)
+        other = seen[-1].trees == NO_TREES if seen else None
+        best = search.best_map(seen, with_trees=other) or search.best_map(seen)
         if best is None:
             return
         seen.append(best)
@@ -91,8 +92,9 @@ _SCORED, _SCORED_ONCE = 3_000, 2_000
 _LEAST_SCORED = 600
 # For wider tables, raw columns need more time and memory than any map.
 _MOST_RAW = 2048
-# Maps whose neighbours are tried, one after the other. Only with many trials are there more.
-_ROUNDS = 2
+# Maps whose neighbours are tried, one after the other, with and without trees in turn. Only with many trials are there
+# more.
+_ROUNDS = 4
 ENDED = "ended, as it took more than half of the time that its rung had left"
 
 

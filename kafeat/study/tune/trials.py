@@ -187,10 +187,13 @@ class Trials:
         same = (one for one in (*self.trials, *self.later) if (one.candidate, one.size) == (candidate, size))
         return next(same, None)
 
-    def best_map(self, apart_from: Sequence[Candidate] = ()) -> Candidate | None:
-        """Return the best map that has neighbours."""
+    def best_map(
+        self, apart_from: Sequence[Candidate] = (), with_trees: bool | None = None
+    ) -> Candidate | None:
+        """Return the best map that has neighbours, of those with or without trees, or of both."""
         maps = (one for one in self.different() if one.map not in FIXED or one.trees != NO_TREES)
-        return next((one for one in maps if one not in apart_from), None)
+        kind = (one for one in maps if with_trees in (None, one.trees != NO_TREES))
+        return next((one for one in kind if one not in apart_from), None)
 
     def different(self) -> list[Candidate]:
         """Return the candidates of the last size so far, best first. Of those with equal scores, return the first."""

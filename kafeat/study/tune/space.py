@@ -51,13 +51,13 @@ _ENCODINGS: tuple[Encoding, ...] = ("target", "fine target", "both", "one_hot")
 GROWTHS: dict[str, list[Recipe]] = {
     "6 folds": [{"n_folds": 6}],
     "twice 6 folds": [{"n_folds": 6}, {"n_folds": 6}],
-    "of leaves of 3 rows": [{"min_leaf_rows": 3, "n_trees": 600, "learning_rate": 0.05}],
+    "with leaves of one row": [{"min_leaf_rows": 1, "n_trees": 600, "learning_rate": 0.05}],
     "of 16 leaves": [{"max_leaves": 16, "min_leaf_rows": 3, "n_trees": 600, "learning_rate": 0.05}],
     "4 folds": [{"n_folds": 4, "n_trees": 60, "learning_rate": 0.2}],
 }
 """Ways to grow trees: the parameters of each step. The steps get the same number of columns."""
 # Small trees suit small and smooth tables. With several sums, few large steps take a third of the time.
-_FOR_ONE_SUM = ("6 folds", "of leaves of 3 rows", "twice 6 folds", "of 16 leaves")
+_FOR_ONE_SUM = ("6 folds", "with leaves of one row", "twice 6 folds", "of 16 leaves")
 _FOR_SEVERAL = ("4 folds", "6 folds")
 NO_TREES = "none"
 _NAMES = {"base": "the config to start from", "boosting": "gradient boosting"}

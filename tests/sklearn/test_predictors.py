@@ -117,7 +117,7 @@ def test_steps_of_another_task_are_refused(digits):
     y = load_digits().target
     with pytest.raises(UsageError, match="ridge: task: expected auto or regression, got classification"):
         FeatureMapRegressor([SMALL, {"kind": "ridge", "task": "classification"}]).fit(digits, y)
-    with pytest.raises(UsageError, match="expected the steps of a map, got the predictor ridge: take"):
+    with pytest.raises(UsageError, match="expected the steps of a map, got the predictor ridge: use"):
         FeatureMap([SMALL, "ridge"]).fit(digits, y)
 
 

@@ -1,7 +1,7 @@
 """Test errors and processor time of `kafeat tune`, scikit-learn's maps, exact kernel machines and gradient boosting.
 
     python benchmarks/scores.py DATA_FOLDER OUT.jsonl [--tables letter,usps] [--sides "tune; CatBoost"] [--seeds 5]
-        [--rows 6000] [--columns 512] [--seconds 120 | --trials N] [--jobs 1]
+        [--rows 6000] [--columns 512] [--seconds 120 | --trials N] [--jobs 1] [--picture FILE.svg]
 
 DATA_FOLDER holds NAME.parquet and tabular/NAME.parquet, with a target (`label` or `medianHouseValue`) and `split`.
 Every side gets the same rows: text is one-hot, missing numbers are medians. Whatever a side chooses, it chooses on the
@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from catboost import CatBoostClassifier, CatBoostRegressor
+from matplotlib.figure import Figure
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
@@ -465,6 +466,28 @@ def page(records):
     return "\n".join(lines)
 
 
+def picture(records, path):
+    """Draw the errors of others as multiples of that of `tune`, for each table."""
+    ours = means(records, "tune")
+    peers = ["the better of scikit-learn's maps", "boosting", "LightGBM", "CatBoost"]
+    rows = {
+        peer: {row["table"]: 1.0 / row["ratio"] for row in compared(ours, means(records, peer))}
+        for peer in peers
+    }
+    names = sorted(rows["CatBoost"], key=rows["CatBoost"].get)
+    figure = Figure(figsize=(7.2, 4.8), layout="constrained")
+    axes = figure.subplots()
+    for peer, marker, hue in zip(peers, "osD^", ("#999999", "#d55e00", "#009e73", "#0072b2"), strict=True):
+        axes.plot([rows[peer].get(name) for name in names], names, marker, color=hue, ms=5, label=peer)
+    axes.axvline(1.0, color="black", lw=1)
+    axes.set(
+        xscale="log", xlabel="test error as a multiple of that of kafeat tune (right of 1: kafeat errs less)"
+    )
+    axes.grid(axis="y", color="#dddddd", lw=0.5)
+    axes.legend(fontsize=8)
+    figure.savefig(path, metadata={"Date": None})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path)
@@ -479,6 +502,7 @@ def main():
         "--trials", type=int, help="trials of tune, which give the same everywhere, instead of seconds"
     )
     parser.add_argument("--jobs", type=int, help="threads of tune; all cores if left out")
+    parser.add_argument("--picture", type=Path, help="an SVG file to draw all records in")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     found = [*args.folder.glob("*.parquet"), *args.folder.glob("tabular/*.parquet")]
@@ -501,6 +525,8 @@ def main():
                 with args.out.open("a") as file:
                     file.write(json.dumps(record) + "\n")
     print(page(records))
+    if args.picture:
+        picture(records, args.picture)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def is_unit(before: str, after: str) -> bool:
 
 
 def worth_of(found: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return units for the option --unit with what each is worth, such as K=1000 beside M=1e6; none if unknown."""
+    """Return units for the option --unit with what each is worth, such as K=1000 and M=1e6; none if unknown."""
     every = {unit for units in found for unit in units}
     signs = {unit for unit in every if len(unit) == 1 and unicodedata.category(unit) == "Sc"}
     money = signs | {unit for unit in every if _CURRENCIES.fullmatch(unit)}

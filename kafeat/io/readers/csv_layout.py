@@ -1,4 +1,4 @@
-"""Find what a CSV file holds beside its table: titles, units, totals, notes, and columns without names."""
+"""Find what a CSV file holds apart from its table: titles, units, totals, notes, and columns without names."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def odd_rows_of(
 
 
 def totals_of(last: Sequence[str], fields: Sequence[Field], columns: Sequence[list[str]]) -> str | None:
-    """Return the value that shows that the last row has totals, or None: a word, or a blank or sign beside a sum."""
+    """Return the value that shows that the last row has totals, or None: a word, or a sum next to a blank or sign."""
     values = [*map(str.strip, last)]
     words = (
         value

@@ -206,7 +206,7 @@ class Search(Trials):
     def afterwards(self, what: str, candidate: Candidate, size: Size) -> Trial | None:
         """Return a trial after the rungs, made now if necessary, in the time that is left; None if there is none.
 
-        `what` is the name of a rung for them: boosting beside the chosen map, then other widths, and fewer rows.
+        `what` is the name of a rung for them: boosting, then other widths, and fewer rows.
         """
         made, self.rung = self._made(candidate, size), what
         if made is not None:

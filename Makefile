@@ -27,7 +27,7 @@ help:
 	@echo "make fuzz    coverage-guided fuzzing of config, NPY, CSV and model files (4 minutes; FUZZ_SECONDS=600 for ten times that)"
 	@echo "make fuzz-csv  20,000 random CSV files beside Python's csv module (a minute; FUZZ_FILES=100000 SEED=1 for more and others)"
 	@echo "make fuzz-dialects  3,000 random tables in dialects: read right, or refused with the remedy (two minutes; FUZZ_TABLES=30000 SEED=1)"
-	@echo "make scaling  parts in threads, processes and on Dask; ten thousand tiny ones; workers killed; a simulation (15 minutes)"
+	@echo "make scaling  parts in threads, processes and on Dask; ten thousand tiny ones; workers killed (15 minutes)"
 	@echo "make soak    a hundred million rows through one process"
 	@echo "make format  rewrite the code in the project's format"
 	@echo "make clean   remove what the above made"
@@ -186,7 +186,6 @@ fuzz-dialects: $(VENV)/.installed
 
 scaling: $(VENV)/.installed
 	$(BIN)/python benchmarks/scaling.py
-	$(BIN)/python benchmarks/scaling_simulation.py
 
 soak: $(VENV)/.installed
 	$(BIN)/python benchmarks/soak.py

@@ -40,7 +40,7 @@ def in_order(search: Search) -> Iterator[Candidate]:
 
 
 def around_the_best(search: Search) -> Iterator[Candidate]:
-    """Yield the neighbours of the best maps of the last size, one map after the other."""
+    """Yield the neighbours of the best maps of the last size, of those with and without trees in turn."""
     seen = list[Candidate]()
     while len(seen) < _ROUNDS or search.most_trials is not None:
         other = seen[-1].trees == NO_TREES if seen else None

@@ -1,6 +1,7 @@
 """A small recipe of every kind, rows of normal numbers, and a map of one step, which many tests fit."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,24 @@ def small(kind: str) -> dict[str, Any]:
 def register_sizes() -> list[int]:
     """The bytes of a vector in each of the two codes of the compiled loops that this processor runs."""
     return [size for size in (32, 64) if size <= max(vector_bytes(), 32)]
+
+
+def beside(
+    write: Callable[[np.ndarray], object], shape: tuple[int, int], dtype: Any, order: Any
+) -> np.ndarray:
+    """What a compiled loop writes, beside columns that have to stay as they are."""
+    out = np.full((shape[0], shape[1] + 2), 7.0, dtype, order=order)
+    assert write(out[:, 1:-1])
+    assert (out[:, [0, -1]] == 7.0).all()
+    return out[:, 1:-1]
+
+
+def check_bits_of_rows(written: Callable[[np.ndarray, str], np.ndarray], X: np.ndarray) -> None:
+    """A row has its bits whatever is around it and in either order of memory."""
+    whole = written(X, "C")
+    for rows in (slice(None), slice(0, 1), slice(5, 22), slice(len(X) - 1, len(X))):
+        for order in "CF":
+            np.testing.assert_array_equal(written(X[rows], order), whole[rows])
 
 
 def normal_rows(n: int, d: int) -> np.ndarray:

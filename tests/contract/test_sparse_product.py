@@ -1,6 +1,7 @@
 """Products with sparse rows and matrices, compiled or not, against sums of wider numbers."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.sparse import csr_array
 from kafeat.contract.sparse_product import SparseMatrix, times_dense
 from kafeat.contract.tile import SparseRows
 from kafeat.types import Floats
-from tests.recipes import register_sizes
+from tests.recipes import beside, check_bits_of_rows, register_sizes
 
 
 @pytest.fixture(autouse=True, params=register_sizes())
@@ -48,11 +49,7 @@ def product(way: str, A: Floats) -> Product:
 
 
 def written(multiply: Product, X: Floats, D: int, order: str) -> Floats:
-    """The product, beside columns that have to stay as they are."""
-    out = np.full((len(X), D + 2), 7.0, X.dtype, order=order)
-    assert multiply(X, out[:, 1:-1])
-    assert (out[:, [0, -1]] == 7.0).all()
-    return out[:, 1:-1]
+    return beside(partial(multiply, X), (len(X), D), X.dtype, order)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -72,10 +69,7 @@ def test_sums_are_as_good_as_their_order_allows(way: str, dtype: str, n: int, d:
 def test_a_row_does_not_depend_on_its_place_or_the_order_of_memory(way: str, dtype: str) -> None:
     X, A = sparse(70, 40, dtype), sparse(131, 40, dtype)
     multiply = product(way, A)
-    whole = written(multiply, X, 131, "C")
-    np.testing.assert_array_equal(written(multiply, X, 131, "F"), whole)
-    for rows in (slice(0, 1), slice(3, 40), slice(69, 70)):
-        np.testing.assert_array_equal(written(multiply, X[rows], 131, "F"), whole[rows])
+    check_bits_of_rows(lambda rows, order: written(multiply, rows, 131, order), X)
 
 
 @pytest.mark.parametrize("way", WAYS)

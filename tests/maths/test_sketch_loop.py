@@ -1,5 +1,6 @@
 """The compiled loop of TensorSketch against Fourier transforms of wider numbers."""
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from kafeat.contract.tile import SparseRows
 from kafeat.maths.sketch_loop import SketchLoop, Spectrum, places, sketch_loop
 from kafeat.samplers.tensor_sketch import bucket_spectra
 from kafeat.types import Floats
-from tests.recipes import register_sizes
+from tests.recipes import beside, check_bits_of_rows, register_sizes
 
 compiled = pytest.mark.skipif(vector_bytes() == 0, reason="there is no compiled core")
 Left = Literal["nothing", "constant", "linear"]
@@ -69,11 +70,7 @@ def product_of_spectra(X: Floats, factors: Floats, buckets: np.ndarray, D: int) 
 
 
 def written(run: SketchLoop, X: Floats | SparseRows, order: str) -> Floats:
-    """The outputs, beside columns that have to stay as they are."""
-    out = np.full((len(X), run.width + 2), 7.0, run.dtype, order=order)
-    assert run.write(X, out[:, 1:-1], run.scratch())
-    assert (out[:, [0, -1]] == 7.0).all()
-    return out[:, 1:-1]
+    return beside(lambda out: run.write(X, out, run.scratch()), (len(X), run.width), run.dtype, order)
 
 
 @compiled
@@ -115,11 +112,7 @@ def test_some_numbers_without_what_others_carry(dtype: str, degree: int, left: L
 def test_a_row_does_not_depend_on_its_place_or_the_order_of_memory(dtype: str) -> None:
     run, _, _ = sketch(3, 13, 64, dtype)
     X = np.random.default_rng(0).standard_normal((37, 13)).astype(dtype)
-    whole = written(run, X, "C")
-    np.testing.assert_array_equal(written(run, X, "F"), whole)
-    for rows in (slice(0, 1), slice(5, 22), slice(36, 37)):
-        np.testing.assert_array_equal(written(run, X[rows], "C"), whole[rows])
-        np.testing.assert_array_equal(written(run, X[rows], "F"), whole[rows])
+    check_bits_of_rows(partial(written, run), X)
 
 
 @compiled

@@ -6,7 +6,7 @@ from scipy.linalg import hadamard
 
 from kafeat.compiled.library import vector_bytes
 from kafeat.maths.fourier.structured import structured_loop
-from tests.recipes import register_sizes
+from tests.recipes import check_bits_of_rows, register_sizes
 
 pytestmark = pytest.mark.skipif(vector_bytes() == 0, reason="there is no compiled core")
 
@@ -71,10 +71,10 @@ def test_a_row_has_its_bits_whatever_is_around_it_and_in_either_order():
     run = structured_loop(*draw(20, 32, 40, 2, False))
     assert run is not None
     X = np.random.default_rng(1).standard_normal((21, 20))
-    rows, columns, alone = (np.empty((21, 40), order=order) for order in "CFC")
-    run.write(X, rows, run.scratch())
-    run.write(X, columns, run.scratch())
-    for i in range(len(X)):
-        run.write(X[i : i + 1], alone[i : i + 1], run.scratch())
-    np.testing.assert_array_equal(rows, columns)
-    np.testing.assert_array_equal(rows, alone)
+
+    def written(rows: np.ndarray, order: str) -> np.ndarray:
+        out = np.empty((len(rows), 40), order=order)
+        run.write(rows, out, run.scratch())
+        return out
+
+    check_bits_of_rows(written, X)

@@ -5,6 +5,7 @@ import pytest
 
 from kafeat.maths.fourier.transform import CosineTransform, DenseAngles, WaveLoop, wave_loop
 from kafeat.types import Floats
+from tests.recipes import beside, check_bits_of_rows
 
 if wave_loop(np.ones((1, 1)), np.ones(1), np.dtype("f4")) is None:
     pytest.skip("there is no such loop without registers of 64 bytes", allow_module_level=True)
@@ -20,11 +21,7 @@ def made(m: int, d: int, dtype: str) -> tuple[WaveLoop, Floats, Floats]:
 
 
 def written(loop: WaveLoop, X: Floats, m: int, order: str) -> Floats:
-    """The features, beside columns that have to stay as they are."""
-    out = np.full((len(X), 2 * m + 2), 7.0, X.dtype, order=order)
-    assert loop.write(X, out[:, 1:-1], loop.scratch(len(X)))
-    assert (out[:, [0, -1]] == 7.0).all()
-    return out[:, 1:-1]
+    return beside(lambda out: loop.write(X, out, loop.scratch(len(X))), (len(X), 2 * m), X.dtype, order)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -49,11 +46,7 @@ def test_features_are_those_of_wider_sums(dtype: str, n: int, d: int, m: int) ->
 def test_a_row_does_not_depend_on_its_place_or_the_order_of_memory(dtype: str, d: int) -> None:
     loop, _, _ = made(45, d, dtype)
     X = np.random.default_rng(0).standard_normal((61, d)).astype(dtype)
-    whole = written(loop, X, 45, "C")
-    np.testing.assert_array_equal(written(loop, X, 45, "F"), whole)
-    for rows in (slice(0, 1), slice(5, 22), slice(40, 61)):
-        for order in ("C", "F"):
-            np.testing.assert_array_equal(written(loop, X[rows], 45, order), whole[rows])
+    check_bits_of_rows(lambda rows, order: written(loop, rows, 45, order), X)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -64,7 +64,7 @@ BROKEN = [
     ("import os\nimport kafeat_has_none\n", rf"/two_words\.py:2: {IMPORTS} ModuleNotFoundError: "),
     ("\n\nStep\n", rf"/two_words\.py:3: {IMPORTS} NameError: name 'Step'"),
     ("import json\njson.loads('{')\n", rf"/two_words\.py:2: {IMPORTS} JSONDecodeError: "),
-    ("\0", rf"two_words(\.py:\S+)?: {IMPORTS} SyntaxError: "),
+    ("\0", rf"two_words(\.py:\S+)?: {IMPORTS} (SyntaxError|ValueError): "),
     ("class Twowords: ...\n", NONE),
     ("class TwoWords: ...\n", NONE),
 ]

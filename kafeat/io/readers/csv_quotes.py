@@ -15,7 +15,8 @@ _QUOTE, _LF, _CR = b'"\n\r'
 # In Latin-1 these are control characters, which do not occur in text.
 _OF_WINDOWS = re.compile(rb"[\x80-\x9f]")
 BOM = b"\xef\xbb\xbf"
-_WITHIN = re.compile(b'(?:[^"]++|"")*+')
+# Python before 3.11.5 reads possessive groups wrongly, so only sets of characters are possessive.
+_WITHIN = re.compile(b'[^"]*+(?:""[^"]*+)*')
 """A quoted value up to the quote that closes it."""
 
 
@@ -77,7 +78,7 @@ class Quotes:
         self._blanks = re.compile(blanks)
         # Everything valid: text without quotes, quoted values, and quotes that are characters.
         self._sound = re.compile(
-            b'(?:[^"]++|(?<=%b)"(?:[^"]++|"")*+"%b(?=%b)|(?<!%b)")*+' % (end, blanks, end, end)
+            b'(?:[^"]++|(?<=%b)"%b"%b(?=%b)|(?<!%b)")*' % (end, _WITHIN.pattern, blanks, end, end)
         )
         self.inside = False
         """A quoted value has not ended."""

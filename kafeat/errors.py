@@ -149,7 +149,7 @@ def ending(error: BaseException) -> tuple[str, int]:
     """Return the state of a run that an error ended, and the exit code of its command."""
     if isinstance(error, BrokenPipeError):  # the reader has closed the pipe
         return "interrupted", 0
-    others = 5 if isinstance(error, OSError | MemoryError) else 1 if isinstance(error, Exception) else 130
+    others = 5 if isinstance(error, OSError) or no_room(error) else 1 if isinstance(error, Exception) else 130
     code: int = getattr(error, "exit_code", others)
     return "interrupted" if code > 128 else "refused" if code > 1 else "failed", code
 
@@ -159,6 +159,11 @@ _PASSING = {
     errno.EHOSTUNREACH, errno.EINTR, errno.EIO, errno.EMFILE, errno.ENETDOWN, errno.ENETUNREACH, errno.ENFILE,
     errno.ENOLCK, errno.ENOMEM, errno.ENOSPC, errno.ESTALE, errno.ETIMEDOUT,
 }  # fmt: skip
+
+
+def no_room(error: BaseException) -> bool:
+    """Return true if memory was refused, for data or for another thread."""
+    return isinstance(error, MemoryError) or str(error) == "can't start new thread"
 
 
 def may_pass(error: OSError) -> bool:

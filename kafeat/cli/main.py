@@ -23,7 +23,7 @@ import click
 from kafeat._version import __version__
 from kafeat.cli import log
 from kafeat.cli.command import Context, color_option, completed, name_variable, warn_of_unknown_variables
-from kafeat.errors import KafeatError, PartsError, may_pass
+from kafeat.errors import KafeatError, PartsError, may_pass, no_room
 from kafeat.io.storage.temporary_files import remove_ours, uploads_to_call_off
 
 
@@ -252,11 +252,13 @@ def _run() -> int:
         # With standalone_mode off, click and rich exit in two cases: the reader of a pipe closed it, or a shell asked
         # for completions.
         return 0
-    except MemoryError as error:
-        return log.error(f"out of memory ({error}): lower chunk_rows, n_components or --jobs", 5)
     except OSError as error:
         return log.error(f"{error.filename or 'system'}: {error.strerror or error}", 5, may_pass(error))
-    except Exception:  # a bug: the user can only report it, with the traceback
+    except Exception as error:
+        if no_room(error):
+            told = f" ({error})" if str(error) else ""
+            return log.error(f"out of memory{told}: lower chunk_rows, n_components or --jobs", 5)
+        # a bug: the user can only report it, with the traceback
         log.fault(traceback.format_exc())
         return 1
 

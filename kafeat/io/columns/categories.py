@@ -24,6 +24,7 @@ import pyarrow as pa
 from kafeat.contract.coding import Coding
 from kafeat.errors import DataError
 from kafeat.io.columns.numbers import indices_of, is_text
+from kafeat.io.columns.values import plain
 from kafeat.types import Array, Floats
 
 UNKNOWN = -1.0
@@ -206,7 +207,7 @@ def _coded(values: pa.Array) -> pa.DictionaryArray:
     """Return the values with a dictionary of those that occur. The dictionary of a file may cover all its rows."""
     if pa.types.is_dictionary(values.type):
         used = values.indices.dictionary_encode()
-        return pa.DictionaryArray.from_arrays(used.indices, values.dictionary.take(used.dictionary))
+        return pa.DictionaryArray.from_arrays(used.indices, plain(values.dictionary).take(used.dictionary))
     if pa.types.is_float16(values.type):  # Arrow makes no dictionary of these
         different, places = np.unique(values.to_numpy(zero_copy_only=False), return_inverse=True)
         values = pa.array(np.array([float(str(value)) for value in different])[places])

@@ -15,7 +15,7 @@ from functools import cache
 from itertools import chain, islice
 from socket import gethostname
 
-from kafeat.errors import KafeatError, SystemRefusedError, may_pass
+from kafeat.errors import KafeatError, SystemRefusedError, may_pass, no_room
 from kafeat.io.data_set import Part
 from kafeat.io.readers.base import Chunk
 from kafeat.io.storage.atomic import Guard, check_place
@@ -76,15 +76,15 @@ def kafeat_part(task: PartTask) -> Outcome:
             return _outcome(task)
     except KafeatError as error:
         refusal = error
-    except MemoryError:
-        refusal = SystemRefusedError(
-            f"{place}: out of memory: lower chunk_rows, n_components, or the parts that are made at once"
-        )
     except OSError as error:
         problem = f"{error.filename or place}: {error.strerror or error}"
         refusal = SystemRefusedError(problem, retry=may_pass(error))
-    except Exception:  # a bug must not stop the other parts
+    except Exception as error:  # a bug must not stop the other parts
         refusal = KafeatError(traceback.format_exc())
+        if no_room(error):
+            refusal = SystemRefusedError(
+                f"{place}: out of memory: lower chunk_rows, n_components, or the parts that are made at once"
+            )
     return failure_outcome(task.part.name, refusal)
 
 

@@ -315,3 +315,16 @@ def test_spaces_beside_the_commas_of_keep_are_none_of_a_name(tmp_path):
         write = OutputOptions(keep=keep, overwrite=True)
         transform_file(fm, tmp_path / "x.csv", tmp_path / "z.parquet", writing=write)
         assert pq.read_schema(tmp_path / "z.parquet").names == [*names, "f0"]
+
+
+def test_categories_in_a_dictionary_of_views_are_those_of_texts():
+    """As polars exports a Categorical."""
+    views = pa.DictionaryArray.from_arrays([0, 1, 0], pa.array(["r", "g"]).cast(pa.string_view()))
+    made = [
+        kafeat.fit({"steps": [{"kind": "one_hot", "columns": ["c"]}]}, pa.table({"c": c})).transform(
+            pa.table({"c": views})
+        )
+        for c in (views, ["r", "g", "r"])
+    ]
+    np.testing.assert_array_equal(made[0], made[1])
+    assert made[0].sum() == 3.0

@@ -1,4 +1,4 @@
-"""What a user may write: `make lint` checks its types, and `make package` runs it with the installed wheel."""
+"""A program of a user. `make lint` checks its types, and `make package` runs it with the installed wheel."""
 
 import sys
 

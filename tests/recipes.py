@@ -44,7 +44,7 @@ def register_sizes() -> list[int]:
 def beside(
     write: Callable[[np.ndarray], object], shape: tuple[int, int], dtype: Any, order: Any
 ) -> np.ndarray:
-    """What a compiled loop writes, beside columns that have to stay as they are."""
+    """Return what a compiled loop writes between two columns, and check that these stay as they are."""
     out = np.full((shape[0], shape[1] + 2), 7.0, dtype, order=order)
     assert write(out[:, 1:-1])
     assert (out[:, [0, -1]] == 7.0).all()

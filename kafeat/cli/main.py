@@ -254,11 +254,11 @@ def _run() -> int:
         return 0
     except OSError as error:
         return log.error(f"{error.filename or 'system'}: {error.strerror or error}", 5, may_pass(error))
-    except Exception as error:
+    except Exception as error:  # no memory or thread, or a bug
         if no_room(error):
             told = f" ({error})" if str(error) else ""
             return log.error(f"out of memory{told}: lower chunk_rows, n_components or --jobs", 5)
-        # a bug: the user can only report it, with the traceback
+        # The user can only report a bug, with the traceback.
         log.fault(traceback.format_exc())
         return 1
 

@@ -15,8 +15,9 @@ class Coding:
 
     Attributes:
         lenient: True if a missing or unknown category passes, as -1.
-        least: None refuses a column with more than `most` categories. Otherwise such a column keeps the categories that
-            this many rows of the fit sample have, or this share of them. All others share the last code.
+        least: With None, a column with more than `most` categories is refused. Otherwise such a column keeps the
+            categories that at least this many rows of the fit sample have, or this share of the rows. All others share
+            the last code.
         most: Up to this many categories, all categories of the rows that the fit reads are kept.
         null: True if missing values are a category of their own.
         group: True if the categories decide the folds of rows, for messages.

@@ -183,7 +183,7 @@ def numbers_of(X: InputRows) -> Floats:
 
 
 def columns_of(X: Any, places: Array) -> Any:
-    """Return some features of rows of plain numbers or with texts, with all or none of each column of text."""
+    """Return the features at some places. The features of a column of text are returned all together or not at all."""
     return X.columns(places) if isinstance(X, TextRows) else X[:, places]
 
 

@@ -235,7 +235,7 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def _refuse_unknown_formats(data_set: Parts) -> None:
-    """Refuse files without a known suffix, and suggest a pattern for the others."""
+    """Refuse a data set with files of unknown suffixes, and suggest a pattern that selects the other files."""
     suffixes = Counter(suffix_of(LocalPath(part.name)) for part in data_set.parts)
     if "" not in suffixes:
         return

@@ -39,11 +39,11 @@ _FLOOR, _LEAST = 0.1, 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """The scores of held-out rows, and for numbers the sizes of errors s(z) = max(Zw + b, floor).
+    """The scores of held-out rows and, if they predict numbers, a model of the size of errors: max(Zw + b, floor).
 
     Attributes:
-        scores: Scores (m, k) in ascending order, of k numbers or of classes, (m, 1).
-        error: The mean of `errors_of` the rows, and the square of its standard error, (2,).
+        scores: In ascending order, (m, k) for k numbers and (m, 1) for classes.
+        error: The mean of `errors_of` over the rows, and the square of its standard error, (2,).
         calibration: Rows by their probabilities, as `binned` returns them, (15, 3); in a file of an older kafeat only
             the calibration error, (). None for numbers.
         unit: The standard deviation (k,) of each number in training; None for classes.

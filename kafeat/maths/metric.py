@@ -121,7 +121,7 @@ def _in_units(X: Floats, rows: Array) -> Floats:
 
 @dataclass(frozen=True)
 class _Round:
-    """A matrix M, its root, and the ridge on waves of the rows times the root."""
+    """A matrix M, its root, and a ridge regression on cosines and sines of the rows times the root."""
 
     M: Floats
     root: Floats

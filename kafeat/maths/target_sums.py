@@ -1,6 +1,6 @@
 """Mean targets of categories, shrunk by empirical Bayes, from sums that leave out those of a row's own fold.
 
-A category with many rows of few contents leaves out none.
+For a category with many rows but few different contents, no sums are left out.
 """
 
 from __future__ import annotations

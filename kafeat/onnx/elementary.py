@@ -197,5 +197,5 @@ def _span(parts: Parts, start: int, stop: int) -> Parts:
 def _beside(part: Value | None, rest: Value | None) -> Value | None:
     """Return both parts next to each other, where `rest` is one column, or 0 where it is None."""
     if part is None:
-        return None  # neither half had any, so one column has none
+        return None  # the halves have no sum of this size, so a single column has none either
     return part.op("Concat", rest or part.span(0, 1, axis=2) * 0.0, axis=2)

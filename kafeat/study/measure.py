@@ -86,7 +86,7 @@ def with_soft_label(request: EvaluationRequest, candidates: Sequence[ComparedMap
         return request
     if kinds - {"soft"} or task != "soft":
         raise UsageError(
-            f"evaluate: expected one task of --task and all maps, got soft and "
+            f"evaluate: expected the same task for --task and all maps, got soft and "
             f"{', '.join(sorted({task, *kinds} - {'soft'}))}: evaluate them separately"
         )
     return replace(request, task=task, label=label_names(label_of_task(request.labels, task)))

@@ -103,7 +103,7 @@ class Table:
         return frozenset(name for _, found in expand(self.asked.texts, names) for name in found)
 
     def keep_texts(self) -> None:
-        """Make text of the columns that stay text, whatever their values look like."""
+        """Read the columns of --text as text, even if their values look like numbers or times."""
         require(
             self,
             [one for one, found in expand(self.asked.texts, [f.name for f in self.fields]) if not found],
@@ -159,7 +159,7 @@ def require(table: Table, requested: Iterable[str], origin: str | None = None) -
 
 
 def null_options(table: Table | None, words: Sequence[str]) -> str:
-    """Return the options that declare words as missing values, besides those in use that the options would replace."""
+    """Return the options that declare words as missing values. They repeat the words in use, which they replace."""
     fields, asked = ((), NOTHING_ASKED) if table is None else (table.fields, table.asked)
     used = [*words, *(asked.nulls or ()), *(word for one in fields for word in one.missing)]
     kept = [

@@ -259,9 +259,9 @@ def _unread(text: str, dialect: Dialect, texts: Iterable[str]) -> list[str]:
 
 
 def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str] | None = None) -> str:
-    """Return how to read a value that is not a number in a dialect, in a column that may have missing values.
+    """Return advice on a value that is not a number in a dialect: how to read it, or how to declare it missing.
 
-    A mark that the first values of the column contradict is not advised. All other words of these are named, too.
+    A mark that the first values of the column contradict is not advised. Other words among these values are named.
     """
     texts = [*dict.fromkeys(map(str.strip, column[0].first_texts(column[1])))] if column else list[str]()
     odd = [one for one in _unread(text, dialect, texts) if one == text or not TOTALS.fullmatch(one)]

@@ -225,7 +225,7 @@ def _refuse_one_name(table: Table, columns: Columns) -> None:
 
 
 def _check_special(table: Table, field: Field, coded: bool) -> None:
-    """Refuse a column that cannot be read as categories if `coded`, and else as times."""
+    """Refuse a column that cannot be read as categories (if `coded`) or as times (if not)."""
     if coded and not field.codable:
         raise table.refusal(
             field.name,

@@ -1,4 +1,4 @@
-"""What stands next to numbers: units, signs of bounds, and what units are worth in each other."""
+"""Recognize the units and the signs of bounds next to numbers, and convert units into each other."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PREFIXES = {
 _LENGTHS = _table((1.0, "s sec"), (60.0, "min mins"), (3600.0, "h hr hrs"), (86400.0, "d"))
 _SIDES = _table((1.0, "CR Cr H Haben"), (-1.0, "DR Dr S Soll"))
 _SCALES = (_SIDES, _MANY, _PREFIXES, _LENGTHS)
-"""What units are worth: the sides of an account, powers of ten, those before a unit, and times in seconds."""
+"""Tables of what units are worth: sides of an account, powers of ten, prefixes of units, and times in seconds."""
 BOUNDS = "<>≤≥"
 FLAG = re.compile(f"[{BOUNDS}~≈↑↓*']|H{{1,2}}|L{{1,2}}|(?:ca|approx|circa|etwa)\\.?")
 """Signs next to numbers that are not units: those of bounds, and of values outside their usual range."""

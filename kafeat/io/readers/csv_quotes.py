@@ -15,8 +15,8 @@ _QUOTE, _LF, _CR = b'"\n\r'
 # In Latin-1 these are control characters, which do not occur in text.
 _OF_WINDOWS = re.compile(rb"[\x80-\x9f]")
 BOM = b"\xef\xbb\xbf"
-# Python before 3.11.5 reads possessive groups wrongly, so only sets of characters are possessive.
-_WITHIN = re.compile(b'[^"]*+(?:""[^"]*+)*')
+# Python before 3.11.5 reads possessive groups wrongly. Other groups keep memory for each repeat, so these have a limit.
+_WITHIN = re.compile(b'[^"]*+(?:""[^"]*+){0,4096}')
 """A quoted value up to the quote that closes it."""
 
 
@@ -78,7 +78,7 @@ class Quotes:
         self._blanks = re.compile(blanks)
         # Everything valid: text without quotes, quoted values, and quotes that are characters.
         self._sound = re.compile(
-            b'(?:[^"]++|(?<=%b)"%b"%b(?=%b)|(?<!%b)")*' % (end, _WITHIN.pattern, blanks, end, end)
+            b'(?:[^"]++|(?<=%b)"%b"%b(?=%b)|(?<!%b)"){0,4096}' % (end, _WITHIN.pattern, blanks, end, end)
         )
         self.inside = False
         """A quoted value has not ended."""
@@ -153,6 +153,7 @@ class Quotes:
 
 
 def _end(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
-    """Return the end of a match that begins at `at`."""
-    match = pattern.match(data, at)
-    return at if match is None else match.end()
+    """Return the end of all matches in a row, the first of which begins at `at`."""
+    while (match := pattern.match(data, at)) is not None and match.end() > at:
+        at = match.end()
+    return at

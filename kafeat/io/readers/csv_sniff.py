@@ -186,7 +186,7 @@ def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) ->
 
 
 def _doubted(field: Field, values: Sequence[str]) -> Field:
-    """Return a field of a file with semicolons, with a note if 1.234 may be a number above a thousand in it."""
+    """Return a field of a file with semicolons. Add a note if its values such as 1.234 may mean 1234."""
     texts = filter(None, map(str.strip, values)) if field.numeric and not field.dialect.thousands else ()
     first = next(iter(texts), "")
     if not _THOUSANDS.fullmatch(first) or not all(map(_THOUSANDS.fullmatch, texts)):

@@ -66,7 +66,8 @@ def read_full(file: io.RawIOBase, size: int) -> bytes:
 def read_until_pause(file: io.RawIOBase, size: int, seconds: float) -> tuple[bytes, bool]:
     """Read `size` bytes, or fewer at the end or at a pause, and return true at a pause.
 
-    It is a pause if nothing arrives for so many seconds after the first byte, or later. The first byte is waited for.
+    The first byte is waited for without a limit. After that many seconds more, the first moment without data is a
+    pause.
     """
     data, until = bytearray(), 0.0
     while len(data) < size:

@@ -106,7 +106,7 @@ class LineWriter(TextWriter):
 
 
 def _scalar(text: str) -> pa.Scalar:
-    """Return a text for Arrow's functions. It is made on use, because Arrow imports pandas for it."""
+    """Return a text as a scalar of Arrow. Only call this when it is needed, because Arrow then imports pandas."""
     return pa.scalar(text, TEXT)
 
 

@@ -195,5 +195,5 @@ class Journal:
 
 
 def _cause(failure: PartFailure) -> str:
-    """Return the error without the name of the part and without numbers, as of rows or shares."""
+    """Return the error without the name of the part and without any numbers, such as those of rows or shares."""
     return re.sub(r"\d+", "", failure.error.partition(": ")[2])

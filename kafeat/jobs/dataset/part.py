@@ -80,11 +80,9 @@ def kafeat_part(task: PartTask) -> Outcome:
         problem = f"{error.filename or place}: {error.strerror or error}"
         refusal = SystemRefusedError(problem, retry=may_pass(error))
     except Exception as error:  # a bug must not stop the other parts
-        refusal = KafeatError(traceback.format_exc())
-        if no_room(error):
-            refusal = SystemRefusedError(
-                f"{place}: out of memory: lower chunk_rows, n_components, or the parts that are made at once"
-            )
+        advice = "lower chunk_rows, n_components, or the parts that are made at once"
+        memory = SystemRefusedError(f"{place}: out of memory: {advice}")
+        refusal = memory if no_room(error) else KafeatError(traceback.format_exc())
     return failure_outcome(task.part.name, refusal)
 
 

@@ -39,12 +39,12 @@ class RowRule(NamedTuple):
 
 
 def among(rows: Mask) -> RowChoice:
-    """Return a choice of the rows that a mask selects by their numbers in the data."""
+    """Return a function that selects rows by a mask over their numbers in the data."""
     return lambda numbers, _: rows[numbers]
 
 
 def rows_in(kept: Collection[int], folds: Folds, seed: int) -> RowChoice:
-    """Return a choice of the rows in these parts."""
+    """Return a function that selects the rows in these parts."""
     return lambda numbers, keys: np.isin(parts_of(folds, seed, numbers, keys), list(kept))
 
 

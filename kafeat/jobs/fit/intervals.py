@@ -77,7 +77,7 @@ class Refit:
         return self.job.summary.task(step.task)
 
     def learned(self, rule: RowRule) -> SampledFit | None:
-        """Return the rows of the sample to learn from, with all choices of the model, or None if there are none."""
+        """Return the sampled rows to learn from, with a config in which every choice is made, or None."""
         learned = self.sampled.of_rows(rule.learned)
         rows = len(learned.chosen)
         return replace(learned, config=self._settled(rows)) if rows else None

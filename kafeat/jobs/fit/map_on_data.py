@@ -163,7 +163,7 @@ class MapOnData:
             yield from chosen(source.chunks(columns, (), self.map.chunk_rows), rows)
 
     def select_rows(self, rows: Mask) -> tuple[Array, InputRows]:
-        """Return the numbers of these rows, and the rows as the map reads them, with texts and without zeros."""
+        """Return the numbers of these rows, and the rows as the map reads them, which may be texts or sparse."""
         numbers, chunks = zip(*self.chunks(rows), strict=True)
         parts = [contiguous(chunk.numbers(self.map.input_dtype)) for chunk in chunks]
         return np.concatenate(numbers), stacked(parts)

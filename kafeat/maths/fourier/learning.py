@@ -283,7 +283,7 @@ def pull_in(X: Floats) -> Floats:
 
 
 class Adam:
-    """Steps of a few float32 arrays, each with its own rate, in place."""
+    """Adam (Kingma & Ba 2015) updates a few float32 arrays in place, each at its own rate."""
 
     def __init__(self, arrays: list[Floats], rates: list[float]) -> None:
         self._arrays, self._rates = arrays, rates

@@ -23,7 +23,7 @@ _WORTH = 0.03
 
 @dataclass(kw_only=True, eq=False)
 class Choice:
-    """What a search has chosen.
+    """The trial that a search has chosen, and the others that it is compared with.
 
     Attributes:
         leaders: The trials of the searched width, the chosen map first and the others by their scores.

@@ -121,7 +121,8 @@ def _not_at_random(table: TunedTable, Y: Floats) -> Iterator[str]:
         )
 
 
-# Fewer groups are categories. If they explain a smaller share of a label, it is not a property of the group.
+# A column with fewer groups than this holds categories. If the groups explain less than this share of the label, the
+# label is not a property of the group.
 _LEAST_GROUPS, _OF_GROUP = 30, 0.95
 
 

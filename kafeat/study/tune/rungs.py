@@ -115,9 +115,8 @@ def rungs_of(rows: int, every: int, width: int, splits: int, keys: RowKeys | Non
     if one_pass:
         held = min(max(_SCORED_ONCE / every, last.held if keys is None else maps.held), 0.25)
         found.append((last, Size(every, width, 1, held, one_pass=True)))
-    elif (
-        between.rows >= first.rows and not ordered
-    ):  # the first tenths by time would be learned from few rows
+    elif between.rows >= first.rows and not ordered:
+        # If tenths followed the time, models for the earliest ones would learn from few rows.
         tenths = between._replace(held=last.held)
         wanted = min(ceil(_SCORED / (tenths.held * tenths.rows)), tenths.parts)
         found.append((last, tenths._replace(splits=max(wanted, splits))))

@@ -169,7 +169,7 @@ REFUSED = {
     ),
     "two tasks": (
         lambda: kafeat.evaluate(config=config(), data=TABLE, label=NAMES, task="regression"),
-        UsageError, "expected one task of --task and all maps, got soft and regression",
+        UsageError, "expected the same task for --task and all maps, got soft and regression",
     ),
     "two tasks of tune": (
         lambda: kafeat.tune(TABLE, NAMES, task="soft", base=config(task="regression")),

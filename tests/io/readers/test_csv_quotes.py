@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 
 from kafeat.errors import DataError
-from kafeat.io.readers.csv_quotes import whole_rows
+from kafeat.io.readers.csv_quotes import Quotes, whole_rows
 from tests.zygote import ROOT
 
 
@@ -121,3 +121,15 @@ def test_a_last_line_end_is_no_piece_of_its_own(fuzz, tmp_path, length):
     text = "1,2\r" + "3," + "4" * (length - 7) + "\r"
     given = fuzz.Example(text.encode(), ",", False, False, 64)
     assert fuzz.read(given, tmp_path / "in.csv") == [["1", "2"], ["3", "4" * (length - 7)]]
+
+
+@pytest.mark.parametrize("many", [1, 5_000])
+def test_any_number_of_quotes_in_a_row_of_matches_is_followed(many):
+    """Patterns match 4,096 quotes at a time."""
+    sound = b'a"b,c\n' * many + b'x"y,"' + b'""' * many + b'"\n'
+    quotes = Quotes(",")
+    assert quotes.problem(sound) is None
+    assert (quotes.inside, quotes.complete) == (False, len(sound))
+    assert quotes.problem(b'x"y\n"' + b'a""' * many + b'"b\n').startswith(
+        f"line {many + 3}: expected the end of"
+    )

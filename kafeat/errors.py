@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Sequence
+from shlex import quote
 from typing import Any, ClassVar
 
 MOST = 20
@@ -206,6 +207,11 @@ def spell_row(row: int) -> str:
 def quoted(name: str) -> str:
     """Return a name in quotes, cut to a limited length, with control characters escaped."""
     return repr(name) if len(name) <= LONGEST else f"{name[:LONGEST]!r}..."
+
+
+def shell_word(text: str) -> str:
+    """Return a text as a shell command has it, on one line."""
+    return quote(text) if text.isprintable() else "$" + repr('"' + text).replace('"', "", 1)
 
 
 def first_of(texts: Sequence[str], most: int = 3) -> str:

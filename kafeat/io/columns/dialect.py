@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from shlex import quote
+
+from kafeat.errors import shell_word
 
 NULLS = ("NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A", "?", "-", ".")
 """Words for a missing number or time. An empty field is missing as well."""
@@ -69,7 +70,7 @@ def check_file(delimiter: str, encoding: str) -> tuple[str, str]:
 
 def as_option(mark: str) -> str:
     """Return a mark in the form in which it follows an option."""
-    return {"\t": "tab", **MARKS}.get(mark) or quote(mark)
+    return {"\t": "tab", **MARKS}.get(mark) or shell_word(mark)
 
 
 def factors_of(units: Iterable[str]) -> dict[str, float]:

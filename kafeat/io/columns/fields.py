@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from shlex import quote
 from typing import Literal
 from unicodedata import category
 
 from kafeat.contract.describe import near
 from kafeat.contract.name_patterns import expand
-from kafeat.errors import LONGEST, DataError, quoted
+from kafeat.errors import LONGEST, DataError, quoted, shell_word
 from kafeat.io.columns.dialect import NOTHING_ASKED, USUAL, Asked, Dialect, as_option
 
 Kind = Literal["number", "list", "text", "date", "timestamp", "other"]
@@ -170,7 +169,7 @@ def null_options(table: Table | None, words: Sequence[str]) -> str:
 
 def options(name: str, values: Iterable[str]) -> str:
     """Return an option with each of these values."""
-    return " ".join(f"--{name} {quote(value)}" for value in values)
+    return " ".join(f"--{name} {shell_word(value)}" for value in values)
 
 
 def as_spelled(table: Table, requested: Iterable[str]) -> list[str]:
@@ -195,7 +194,7 @@ def excluding(names: Iterable[str]) -> str:
     """Return advice to leave columns out, if their names can be listed."""
     columns = [name for name in names if name and "," not in name and shown(name) == name]
     which = "this column" if len(columns) == 1 else "these columns"
-    return f"; --exclude {quote(','.join(columns))} leaves {which} out" if columns else ""
+    return f"; --exclude {shell_word(','.join(columns))} leaves {which} out" if columns else ""
 
 
 def listed(names: Sequence[str]) -> str:

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import compress
-from shlex import quote
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from kafeat.errors import shell_word
 from kafeat.io.columns.dialect import EPOCHS, ISO, KEEP, SECONDS, Asked, Dialect
 from kafeat.io.columns.number_forms import LENGTH, POWER, missed
 from kafeat.io.columns.numbers import far_ends
@@ -129,7 +129,7 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     alike.sort(key=lambda form: "%m" in form.partition("%d")[0])  # days first
     problem = (
         f"expected a time, got {words[own.index(True)]!r}, and no value tells the day from the month"
-        f"{' or the year' if len(alike) > 2 else ''}: --date-format {' or '.join(map(quote, alike))}"
+        f"{' or the year' if len(alike) > 2 else ''}: --date-format {' or '.join(map(shell_word, alike))}"
     )
     return Guess(alike[0], share, problem if len(alike) > 1 else "", note)
 
@@ -145,7 +145,7 @@ def _unread(
         found = [match for word in some if (match := re.fullmatch(pattern, word, re.IGNORECASE))]
         forms = [one for one in _ASKED if len(found) >= least and sum(_have(some, one, asked)) >= least]
         if len(found) >= least > 0 and (forms or "{form}" not in said):
-            return said.format(word=odd, form=quote([*forms, ""][0]))
+            return said.format(word=odd, form=shell_word([*forms, ""][0]))
     if least and (sum(own) >= MOSTLY * len(some) or sum(map(any, zip(*have, strict=True))) >= least):
         any_form = any(has[some.index(other)] for has in have) if other in some else True
         advice = "write all in one form" if any_form else missed([other])
@@ -208,7 +208,7 @@ def spell_time_problem(value: object, dialect: Dialect) -> str:
             "the zone, or fit with `timezone: keep`"
         )
     guess = guess_dates([value], Asked(nulls=dialect.nulls))
-    forms = guess.problem.partition("--date-format ")[2] or quote(guess.form)
+    forms = guess.problem.partition("--date-format ")[2] or shell_word(guess.form)
     if guess.share:
         remedy = f"--date-format {forms} reads it, if all values are so; otherwise write all in one of the two forms"
     else:

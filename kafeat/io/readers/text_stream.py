@@ -9,11 +9,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from shlex import quote
 
 import pyarrow as pa
 
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import DataError, UsageError, shell_word
 from kafeat.io.columns.dialect import UTF8
 from kafeat.io.formats import format_of_bytes
 from kafeat.io.readers.base import Reader
@@ -151,8 +150,8 @@ class DecompressedStream(io.RawIOBase):
             *([f"{self._packing} -dc"] if self._packing else []),
             *([f"iconv -f {self._encoding.replace('6-', '6')} -t utf-8"] if wide else []), program,
         ]  # fmt: skip
-        programs[0] += f" {quote(self._location)}"
-        return f"{' | '.join(programs)} > {quote(str(new))}"
+        programs[0] += f" {shell_word(self._location)}"
+        return f"{' | '.join(programs)} > {shell_word(str(new))}"
 
     def look(self, size: int, beyond: int = 0) -> bytes:
         """Return the first `size` bytes, or all if there are fewer, in which case `whole` is true.

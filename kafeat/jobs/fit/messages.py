@@ -6,11 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from shlex import quote
 
 from kafeat.config import Config
 from kafeat.contract.name_patterns import expand, is_pattern
-from kafeat.errors import DataError, counted, quoted
+from kafeat.errors import DataError, counted, quoted, shell_word
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.dialect import ISO, KEEP, UTF8, factors_of
 from kafeat.io.columns.fields import (
@@ -244,7 +243,10 @@ def _absent_units(source: Reader) -> Iterator[str]:
         [word] = factors_of([unit])
         if not any(word in text for name in numbers for text in source.first_texts(name)):
             columns = listed([field.name for field in source.fields])
-            yield f"{source.location}: --unit {quote(unit)}: no numbers in the first rows have it, in none of {columns}"
+            yield (
+                f"{source.location}: --unit {shell_word(unit)}: no numbers in the first rows have it, "
+                f"in none of {columns}"
+            )
 
 
 def _spelled(columns: Columns) -> list[str]:

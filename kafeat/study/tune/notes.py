@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from shlex import join, quote
+from shlex import join
 
 import numpy as np
 
-from kafeat.errors import counted, quoted
+from kafeat.errors import counted, quoted, shell_word
 from kafeat.io.columns.fields import listed
 from kafeat.jobs.fit import label_names
 from kafeat.maths import PROPER, PredictionTask
@@ -109,7 +109,8 @@ def _not_at_random(table: TunedTable, Y: Floats) -> Iterator[str]:
     if groups.times:
         yield (
             f"The table has times ({', '.join(groups.times)}). If later rows are to be predicted from earlier ones, "
-            f"scores of random rows may be too good: --split-by time:{quote(groups.times[0])} holds the latest out."
+            f"scores of random rows may be too good: --split-by time:{shell_word(groups.times[0])} "
+            f"holds the latest out."
         )
     names = sample.names or ()
     found = [str(name) for j, name in enumerate(names) if _groups_rows(str(name), sample.X[:, j], Y)]
@@ -117,7 +118,7 @@ def _not_at_random(table: TunedTable, Y: Floats) -> Iterator[str]:
     if ids:
         yield (
             f"Values repeat in {', '.join(ids)}. If the rows to predict are of new ones, scores of random rows may be "
-            f"too good: --split-by group:{quote(ids[0])} holds whole groups out."
+            f"too good: --split-by group:{shell_word(ids[0])} holds whole groups out."
         )
 
 

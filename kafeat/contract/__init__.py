@@ -1,4 +1,4 @@
-"""The contract of a kind: the step, its inputs, and the description of its parameters."""
+"""The base classes of steps, the data that steps work on, and the descriptions of their parameters."""
 
 from kafeat.contract.describe import nearest
 from kafeat.contract.folds import Folded, Folds, RowKeys, cuts_by, turns

@@ -1,6 +1,6 @@
-"""Refuse values of a row, and numbers of a state, that a step does not accept, and convert numbers to other types.
+"""Check the values of rows and the arrays of states, and cast arrays to other types.
 
-Casts and scalers are one compiled pass over whole rows, where NumPy needs several.
+Casts and scalers run as one compiled pass over whole rows, where NumPy needs several.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _LETTERS = {"bool": "b8", "float16": "f16", "float32": "f32", "float64": "f64"} 
 }
 _FLOATS = ("f32", "f64")
 _RUNS = (ARRAY, SIZE, SIZE, SIZE, SIZE)
-"""The C types of an address, the number and the length of runs, and the strides between runs and within, in bytes."""
+"""The C types of an address, the number and length of runs, and the strides between runs and within a run (bytes)."""
 
 
 def cast_finite(values: Array, out: Floats) -> bool:
-    """Write `values`, float64 or narrower, into `out`. Return false if an entry of `out` is not finite.
+    """Cast `values`, float64 or narrower, into `out`. Return false if an entry of `out` is not finite.
 
     Whole numbers are rounded to float64 first, so that all formats agree to the bit.
     """
@@ -39,7 +39,7 @@ def cast_finite(values: Array, out: Floats) -> bool:
 
 
 def try_cast(values: Array, out: Floats) -> bool | None:
-    """Write `values` (n, k) or (n,) into `out` by the compiled loop, rounded to nearest.
+    """Cast `values` (n, k) or (n,) into `out` by the compiled loop, with rounding to nearest.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def all_finite(X: Array) -> bool:
 
 
 def _runs(values: Array, out: Array) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
-    """Return the runs of `out` and the strides of both arrays. Arrays in one block of memory are one run."""
+    """Return the number and length of runs (numbers with one stride, such as a row), and the strides of both arrays."""
     flags, of_out = values.flags, out.flags
     if (flags.c_contiguous and of_out.c_contiguous) or (flags.f_contiguous and of_out.f_contiguous):
         return (1, out.size), (0, values.itemsize), (0, out.itemsize)
@@ -78,7 +78,7 @@ def _runs(values: Array, out: Array) -> tuple[tuple[int, int], tuple[int, int], 
 
 @cache
 def _cast_loop(source: np.dtype[Any], target: np.dtype[Any]) -> Loop | None:
-    """Return the loop for two types in this machine's byte order."""
+    """Return the compiled loop that casts `source` to `target`, or None if there is none for these dtypes."""
     names = [_LETTERS.get(dtype.name) if dtype.isnative else None for dtype in (source, target)]
     made = names[1] in _FLOATS or (names[1] == "f16" and names[0] in _FLOATS)
     if None in names or names[0] in (names[1], "f16") or not made:
@@ -93,9 +93,9 @@ def _check_loop(dtype: np.dtype[Any]) -> Loop | None:
 
 
 class ScalerLoop(ScalerTransform):
-    """A transform that passes rows in float64 through a compiled loop, with arrays in C order and numbers as arguments.
+    """A scaler whose rows, in float64, go through the compiled loop `run`, with `between` as further arguments.
 
-    If the loop returns 1, NumPy computes the rows, and raises an error for what float64 cannot hold.
+    If the loop returns 1, NumPy computes the rows again, and raises an error for values that overflow.
     """
 
     def __init__(
@@ -123,14 +123,14 @@ def remedy(dtype: np.dtype[Any]) -> str:
 
 
 def refuse_where(bad: Mask, X: Floats, expected: str) -> None:
-    """Refuse the first entry of X (n, d) that is `bad` (n, d), if there is one."""
+    """Raise InvalidValueError for the first entry of X (n, d) at which the mask `bad` (n, d) is true, if any."""
     if bad.any():
         row, column = (int(i) for i in np.argwhere(bad)[0])
         raise InvalidValueError(row, column, f"expected {expected}, got {X[row, column]:g}")
 
 
 def refuse_negative(X: Floats) -> None:
-    """Refuse values below 0, for which histogram kernels are not defined."""
+    """Raise InvalidValueError for values below 0, for which histogram kernels are not defined."""
     if X.size and X.min() < 0.0:
         refuse_where(X < 0.0, X, "a value of at least 0")
 
@@ -139,15 +139,15 @@ _SIGNS = {"above 0": np.greater, "of at least 0": np.greater_equal, "of at most 
 
 
 def arrays_of(state: object, place: str) -> State:
-    """Return an untrusted state. Raise ValueError if it is not a dict of arrays."""
-    kinds = np.ndarray, np.generic  # sums and products of an array of one number are scalars
+    """Return `state`, which is untrusted, or raise ValueError if it is not a dict of arrays."""
+    kinds = np.ndarray, np.generic  # NumPy returns scalars for sums and products of 0-d arrays
     if not isinstance(state, dict) or not all(isinstance(value, kinds) for value in state.values()):
         raise ValueError(f"{place}: expected a dict of arrays")
     return state
 
 
 def check_arrays(state: State, shapes: Shapes, place: str) -> None:
-    """Raise ValueError unless an untrusted state has the declared arrays, and all their numbers are finite."""
+    """Raise ValueError unless an untrusted state has exactly the declared arrays, with valid dtypes and values."""
     every = {name: one if isinstance(one, ArrayOf) else ArrayOf(one) for name, one in shapes.items()}
     expected = {name: one for name, one in every.items() if name in state or not one.optional}
     if set(state) != set(expected):
@@ -171,13 +171,13 @@ def check_arrays(state: State, shapes: Shapes, place: str) -> None:
 
 
 def count_rows(state: State, name: str) -> int:
-    """Count the rows of an array in an untrusted state: 0 if it is missing or a single number."""
+    """Return the number of rows of an array in an untrusted state, or 0 if it is missing or a single number."""
     array = state.get(name)
     return 0 if array is None or not array.ndim else len(array)
 
 
 def refuse_infinite(features: Floats) -> None:
-    """Refuse features that have overflowed in code that, unlike NumPy, sets no floating-point flag."""
+    """Raise InvalidValueError for features that overflowed in C code, which does not warn about that as NumPy does."""
     finite = np.isfinite(features)
     if not finite.all():
         row = int(np.argmin(finite.all(axis=1)))
@@ -185,12 +185,12 @@ def refuse_infinite(features: Floats) -> None:
 
 
 def beyond(value: float, dtype: np.dtype[Any], what: str = "features") -> str:
-    """Return the message for numbers that are outside the range of the dtype in use."""
+    """Return the message for a value that is outside the range of `dtype`."""
     return f"expected {what} that {dtype} can hold, got {value:g}: {remedy(dtype)}"
 
 
 def round_to(values: Floats, out: Floats) -> tuple[int, int] | None:
-    """Write `values` (n, k) in the dtype of `out`. Return the place of the first that it cannot hold, or None."""
+    """Cast `values` (n, k) into `out`. Return the row and column of the first value that overflows, or None."""
     if try_cast(values, out):
         return None
     with np.errstate(over="ignore", invalid="ignore"):
@@ -200,11 +200,11 @@ def round_to(values: Floats, out: Floats) -> tuple[int, int] | None:
 
 
 def whole_numbers(classes: Sequence[int]) -> Array:
-    """Return ascending whole numbers of 64 bits as an array. NumPy would make floats of 1 and 2⁶³ together."""
+    """Return ascending whole numbers as an int64 or uint64 array. By default, NumPy turns [1, 2⁶³] into floats."""
     return np.array(classes, dtype=np.uint64 if classes[-1] > np.iinfo(np.int64).max else np.int64)
 
 
 def check_indices(name: str, indices: Array, size: int) -> None:
-    """Raise ValueError unless all are whole numbers in [0, size): a wrong index would access other memory."""
+    """Raise ValueError unless all indices are whole numbers in [0, size): C code does not check them again."""
     if indices.dtype.kind not in "iu" or (indices.size and (indices.min() < 0 or indices.max() >= size)):
         raise ValueError(f"{name}: expected whole numbers from 0 to {size - 1}")

@@ -1,4 +1,4 @@
-"""Columns of categories, and the rules by which they are read as codes."""
+"""Rules for reading columns of categories as integer codes."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 MOST_CATEGORIES = 1_000_000
-"""Largest number of categories of a column that a model file holds."""
+"""Largest number of categories that a model can store for a column."""
 
 
 @dataclass(frozen=True)
 class Coding:
-    """Rules for reading a column as codes of categories, which are places in a vocabulary that is learned when fitting.
+    """Rules for reading a column as codes: positions in the list of its categories, which is learned when fitting.
 
     Attributes:
-        lenient: True if a missing or unknown category passes, as -1.
-        least: With None, a column with more than `most` categories is refused. Otherwise such a column keeps the
-            categories that at least this many rows of the fit sample have, or this share of the rows. All others share
+        lenient: True if a missing or unknown category gets the code -1; False if it is an error.
+        least: None if more than `most` categories are an error. Otherwise, a column with more keeps those that at least
+            this many rows of the fit sample have (int), or this share of the rows (float). All other categories share
             the last code.
-        most: Up to this many categories, all categories of the rows that the fit reads are kept.
+        most: A column with at most this many categories keeps all of them.
         null: True if missing values are a category of their own.
-        group: True if the categories decide the folds of rows, for messages.
+        group: True if the categories are groups that decide the folds of rows; only messages depend on it.
     """
 
     lenient: bool
@@ -30,25 +30,25 @@ class Coding:
     group: bool = False
 
     def joined(self, other: Coding) -> Coding:
-        """Return rules that serve two steps for one column: keep what either needs, refuse what either does."""
+        """Return rules for a column that two steps read: keep the categories of both, and raise the errors of both."""
         whole = [one.most for one in (self, other) if one.least is None]
         least, most = (None, min(whole)) if whole else (other.least, other.most)
         lenient, null = self.lenient and other.lenient, self.null or other.null
         return Coding(lenient, least, most, null, self.group or other.group)
 
     def least_rows(self, rows: int) -> float:
-        """Return the number of rows, out of `rows` in a sample, that a category needs."""
+        """Return how many of the `rows` rows in a sample must have a category for it to be kept."""
         least = self.least or 0
         return least * rows if isinstance(least, float) else least
 
 
 EVERY_VALUE = Coding(lenient=True, most=MOST_CATEGORIES, null=True)
-"""Keeps all categories. Missing values are one of them."""
+"""Rules that keep all categories, and treat missing values as a category of their own."""
 OF_GROUPS = replace(EVERY_VALUE, group=True)
 
 
 def joined_codings(steps: Iterable[Mapping[str, Coding]]) -> dict[str, Coding]:
-    """Return the rules that serve all steps, for each column that steps read as codes, by name or pattern."""
+    """Merge the rules of all steps. Keys are the names or patterns of the columns that the steps read as codes."""
     joined: dict[str, Coding] = {}
     for of_step in steps:
         for name, coding in of_step.items():

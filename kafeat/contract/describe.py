@@ -1,6 +1,6 @@
-"""Describe declarations in words. What a field accepts is stated only once, by its annotation and its bounds.
+"""Describe in words which values a pydantic field accepts, from its annotation and its bounds.
 
-The messages about configs and `kafeat kinds` both read it from here, so neither can disagree with the check.
+Messages about configs and `kafeat kinds` use these descriptions, so neither can disagree with the validation.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ LARGEST_NUMBER = 10**40
 
 @dataclass(frozen=True)
 class Described:
-    """Metadata for `Annotated`: the description of a type whose annotation is not enough."""
+    """Metadata for `Annotated` that describes a type in words: one value, and many values."""
 
     one: str
     many: str
 
 
 class Declaration(NamedTuple):
-    """An annotation without its `Annotated`, and the metadata that it carried."""
+    """A type annotation, unwrapped from `Annotated`, and the metadata that was attached to it."""
 
     annotation: Any
     metadata: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, annotation: Any, metadata: Iterable[Any] = ()) -> Declaration:
-        """Unwrap `annotation`, adding what it carries to `metadata`."""
+        """Unwrap `annotation` from `Annotated`, and append its metadata to `metadata`."""
         flat = tuple(metadata)
         while get_origin(annotation) is Annotated:
             annotation, *carried = get_args(annotation)
@@ -51,7 +51,7 @@ class Declaration(NamedTuple):
 
     @property
     def members(self) -> tuple[Declaration, ...]:
-        """The members of a union, each with the bounds of the whole, or the declaration itself if it is not a union."""
+        """The members of a union, each with the union's metadata too, or this declaration if it is not a union."""
         if get_origin(self.annotation) not in (Union, UnionType):
             return (self,)
         inner = (Declaration.of(part, self.metadata) for part in get_args(self.annotation))
@@ -59,7 +59,7 @@ class Declaration(NamedTuple):
 
     @property
     def choices(self) -> tuple[Any, ...]:
-        """The values that are listed one by one."""
+        """The values that the declaration lists by `Literal`."""
         literal = (m for m in self.members if get_origin(m.annotation) is Literal)
         return tuple(value for member in literal for value in get_args(member.annotation))
 
@@ -75,12 +75,12 @@ def headline(documented: type | ModuleType) -> str:
 
 
 def purpose(kind: type) -> str:
-    """Return what a kind is for, from the docstring of its file. The docstring of its class has the formula."""
+    """Return a sentence about the purpose of a kind, from the docstring of its module."""
     return headline(sys.modules[kind.__module__])
 
 
 def expected(field: FieldInfo) -> str:
-    """Describe the values of a field: "a number above 0, 'scale' or 'median'"."""
+    """Describe the values that a field accepts, such as "a number above 0, 'scale' or 'median'"."""
     return describe(Declaration.of_field(field))
 
 
@@ -110,7 +110,7 @@ def nearest(name: object, names: Iterable[object]) -> str:
 
 
 def near(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the name that was probably meant. Names with other numbers do not count: x003 and x004 are two columns."""
+    """Return the most similar of `names`, or None. Names that differ only in numbers (x003, x004) do not count."""
     folded = {_fold(other): other for other in names if not _differ_in_numbers(name, other)}
     close = get_close_matches(_fold(name), folded, n=1, cutoff=cutoff)
     return folded[close[0]] if close else None
@@ -128,13 +128,13 @@ _NO_DIGITS = {ord(digit): None for digit in "0123456789"}
 
 
 def _pieces(name: str) -> tuple[list[str], list[str]]:
-    """Split a name into its texts and its numbers, the numbers without leading zeros."""
+    """Return the texts and the numbers of a name; x003y gives ["x", "y"] and ["3"]."""
     pieces = re.split("([0-9]+)", name.casefold())
     return pieces[::2], [number.lstrip("0") for number in pieces[1::2]]
 
 
 def spell(value: object) -> str:
-    """Return a value as YAML spells it, on one line and never long."""
+    """Return a value as YAML writes it, for messages: on one line, and shortened if it is long."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):

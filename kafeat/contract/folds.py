@@ -1,7 +1,7 @@
-"""Division of rows into parts, which are held out in turn: at random, by groups, or by time.
+"""Divide rows at random, by groups or by time into parts, which are held out in turn (cross-validation).
 
-All rows of a group are in one part. Parts by time follow each other, and held-out rows come after all others: a score
-for rows between the training rows shows little about tomorrow's rows, or about a new group.
+All rows of a group are in one part, so that a score holds for new groups. With parts by time, held-out rows come after
+all training rows, because a score for rows between the training rows tells little about tomorrow's rows.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ class RowKeys:
     ordered: bool
 
     def select(self, rows: Array | Mask) -> Self:
-        """Return the keys of these rows."""
+        """Return the keys of the rows with these numbers, or where a mask is true."""
         return type(self)(self.values[rows], self.ordered)
 
     def shuffled(self, rng: np.random.Generator) -> Self:
-        """Return keys with the groups in another order. Times stay as they are."""
+        """Return the keys with the groups renumbered in random order. Times are not changed."""
         if self.ordered:
             return self
         groups, numbers = np.unique(self.values, return_inverse=True)
         return type(self)(rng.permutation(len(groups))[numbers].astype(np.float64), False)
 
     def last(self, count: int, rng: np.random.Generator) -> Mask:
-        """Return true for about `count` rows: the latest, or those of some groups, drawn at random."""
+        """Return a mask of about `count` rows to hold out: the latest rows, or all rows of randomly drawn groups."""
         order = self.shuffled(rng).values
         held: Mask = order >= _edges(order, [len(order) - count])[0]
         if not held.any():
@@ -48,23 +48,23 @@ class RowKeys:
 
 
 def one_only(ordered: bool) -> DataError:
-    """Return the error for rows that cannot be divided."""
-    expected, got = ("times that differ", "one time") if ordered else ("several groups", "one")
+    """Return the error for rows that all have one time (if `ordered`) or are in one group, so none can be held out."""
+    expected = "times that differ" if ordered else "several groups"
     return DataError(
-        f"split_by: expected {expected} among the rows, got {got} only where some are to be held out: give rows of "
-        f"more {'times' if ordered else 'groups'}, or split by another column"
+        f"split_by: expected {expected} among the rows, got one, so that none can be held out: give rows of more "
+        f"{'times' if ordered else 'groups'}, or split by another column"
     )
 
 
 def _edges(values: Floats, places: list[int]) -> Floats:
-    """Return the values at these places of the sorted ones, except the smallest, because no row is below it."""
+    """Return the sorted values at these places, as edges of parts; never the smallest value, as no row is below it."""
     edges: Floats = np.sort(values)[np.clip(places, 0, len(values) - 1)]
     above = values[values > values.min()]
     return np.maximum(edges, above.min(initial=np.inf))
 
 
 class Cut(NamedTuple):
-    """The parts to learn from, and the part that is held out."""
+    """The numbers of the parts to train on, and of the part to hold out."""
 
     train: tuple[int, ...]
     held: int
@@ -72,10 +72,10 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class Folds:
-    """Parts of rows, and the cuts into parts to learn from and a part to hold out.
+    """A rule that assigns rows to parts, and the cuts: each has parts to train on, and one part to hold out.
 
-    With `edges`, a row is in the part whose edges its key lies between. Without, its hash chooses one of the `random`
-    parts. With `held`, the only cut is the one that holds out this part.
+    With `edges`, a row is in the part whose edges enclose its key. Without edges, its hash chooses one of `random`
+    parts. If `held` is a number, the only cut is the one that holds out this part.
     """
 
     edges: Floats | None = None
@@ -85,7 +85,7 @@ class Folds:
 
     @classmethod
     def by(cls, keys: RowKeys | None, n: int = FOLDS) -> Self:
-        """Return folds with `n` cuts by the keys of a sample of the rows, or at random without keys."""
+        """Return folds with `n` cuts by the keys of a sample of the rows, or `FOLDS` random parts without keys."""
         if keys is None:
             return cls()
         parts = n + keys.ordered
@@ -98,21 +98,21 @@ class Folds:
         return self.random if self.edges is None else len(self.edges) + 1
 
     def parts(self, keys: Array) -> Array:
-        """Return the part of each row from its key (n,) or, without edges, from its hash (n,), a whole number."""
+        """Return the number of the part of each row. `keys` (n,) are its key or, without edges, its hash."""
         if self.edges is None:
             if keys.dtype.kind not in "iu":
-                raise TypeError("random parts follow from hashes, got keys, which need edges")
+                raise TypeError("expected hashes, which random parts need, got keys, which need edges")
             return (keys % keys.dtype.type(self.random)).astype(np.intp)
         return np.searchsorted(self.edges, keys, side="right")
 
     def cut(self, held: int) -> Cut:
-        """Return the cut that holds out this part, to learn from all others or, if ordered, from earlier ones."""
+        """Return the cut that holds out this part, and trains on all others or, if ordered, on all earlier parts."""
         every = range(held if self.ordered else self.count)
         return Cut(tuple(part for part in every if part != held), held)
 
     @property
     def cuts(self) -> list[Cut]:
-        """The cuts. Each part is held out once, except the first if they are ordered."""
+        """All cuts. Each holds out another part; if ordered, none holds out the first, because nothing is earlier."""
         return [self.cut(held) for held in range(self.ordered, self.count) if self.held in (None, held)]
 
     @property
@@ -122,7 +122,7 @@ class Folds:
             return one_only(self.ordered)
         return DataError(
             f"penalty: expected rows in at least two of the {self.random} random parts, which are held out in turn, "
-            "got them in one: give more rows, or a number as the penalty"
+            "got all rows in one part: give more rows, or a number as the penalty"
         )
 
 
@@ -131,24 +131,24 @@ RANDOM = Folds()
 
 @dataclass(frozen=True)
 class Folded:
-    """Rows with the part of each (n,)."""
+    """The number (n,) of the part of each row, and the folds that it belongs to."""
 
     parts: Array
     folds: Folds
 
     @classmethod
     def of(cls, keys: RowKeys | None, n: int) -> Self:
-        """Return n rows in folds by their keys, or in turn without keys."""
+        """Divide n rows into folds by their keys. Without keys, rows go to the parts in turn."""
         folds = Folds.by(keys)
         return cls(folds.parts(np.arange(n) if keys is None else keys.values), folds)
 
     def select(self, rows: Array | Mask | slice) -> Self:
-        """Return these rows."""
+        """Return the parts of some rows, by a slice, their numbers or a mask."""
         return type(self)(self.parts[rows], self.folds)
 
     @property
     def cuts(self) -> list[tuple[Mask, Mask]]:
-        """The masks of the rows to learn from and to hold out, for each cut that has both. There has to be one."""
+        """The masks of training and held-out rows, for each cut that has both. Raise an error if no cut has both."""
         masks = [(np.isin(self.parts, cut.train), self.parts == cut.held) for cut in self.folds.cuts]
         cuts = [(train, held) for train, held in masks if train.any() and held.any()]
         if not cuts:
@@ -157,13 +157,13 @@ class Folded:
 
 
 def cuts_by(keys: RowKeys, n: int) -> list[tuple[Mask, Mask]]:
-    """Return masks of the rows to learn from and of the held-out rows, for about `n` cuts by the keys."""
+    """Return masks of the training rows and of the held-out rows, for about `n` cuts by the keys."""
     folds = Folds.by(keys, n)
     return Folded(folds.parts(keys.values), folds).cuts
 
 
 def turns(n: int, places: Sequence[int]) -> list[tuple[Mask, Mask]]:
-    """Return masks as `cuts_by` does, for held-out rows between each place and the next."""
+    """Return masks like those of `cuts_by` for n rows: a cut holds out the rows from one of `places` to the next."""
     rows = np.arange(n)
     return [(~held, held) for held in ((a <= rows) & (rows < b) for a, b in pairwise(places))]
 

@@ -17,7 +17,7 @@ from kafeat.types import Floats
 
 
 def distances(x: Floats, y: Floats, metric: Literal["sqeuclidean", "cityblock"]) -> Floats:
-    """Return the distances (n, m) between rows x (n, d) and y (m, d), by differences."""
+    """Return the distances (n, m) between rows x (n, d) and y (m, d), computed from differences of coordinates."""
     # Imported here: a transform needs no exact kernel, and SciPy would take half of its start-up time.
     from scipy.spatial.distance import cdist
 
@@ -26,9 +26,9 @@ def distances(x: Floats, y: Floats, metric: Literal["sqeuclidean", "cityblock"])
 
 # From this many columns on, a matrix product is several times as fast as differences.
 _WIDE = 32
-# Below this share of ‖x‖² + ‖y‖², a distance from a product has lost digits, so it is computed by differences.
+# A squared distance below this share of ‖x‖² + ‖y‖² has lost digits if a product gave it: differences are used.
 _NEAR = 1e-3
-# Rows at once, and the share of near pairs above which computing all by differences is faster.
+# The rows of a block, and the share of near pairs above which it is faster to use differences for all pairs.
 _ROWS, _MANY = 256, 0.1
 
 
@@ -47,7 +47,7 @@ def squared_distances(x: Floats, y: Floats) -> Floats:
 
 
 def _by_products(x: Floats, y: Floats, middle: Floats) -> Floats | None:
-    """Return squared distances from products about `middle`, or None if numbers are extreme or many pairs are near."""
+    """Return squared distances by a matrix product of rows minus `middle`, or None if differences are better."""
     around_x, around_y = x - middle, y - middle
     of_x, of_y = (np.einsum("ij,ij->i", rows, rows) for rows in (around_x, around_y))
     largest = max(float(of_x.max()), float(of_y.max()))
@@ -113,6 +113,6 @@ KernelInputs = Coordinates | Gram
 
 
 def around_mean(K: Floats) -> tuple[Floats, Floats]:
-    """Return the dot products (n, n) of images about their mean, and the means (n,) of the columns of K."""
+    """Centre the Gram matrix K (n, n), as if the images had mean 0, and return it with the column means (n,) of K."""
     means = K.mean(axis=0)
     return K - means - means[:, None] + means.mean(), means

@@ -1,4 +1,4 @@
-"""Divide rows into blocks that are small enough, and reject work that needs more memory than there is."""
+"""Divide rows into blocks of limited size, and reject work that needs more memory than is free."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _LEAST_BYTES = 1 << 27
 
 
 def blocks(n: int, width: int, most: int = 1 << 20) -> list[slice]:
-    """Return slices of n rows of this width. Each has at most `most` numbers, so that it can be held in float64."""
+    """Return slices that divide n rows of `width` numbers into blocks of at most `most` numbers, to save memory."""
     height = max(1, most // max(1, width))
     return [slice(start, min(n, start + height)) for start in range(0, n, height)]
 
 
 def require_memory(numbers: float, what: str, remedy: str) -> None:
-    """Raise an error if this process cannot get memory for so many more float64 numbers.
+    """Raise an error if there is no free memory for this many more float64 numbers.
 
     The message consists of `what`, which ends with the size of the problem, the free memory, and the remedy.
     """

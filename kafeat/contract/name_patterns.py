@@ -1,6 +1,6 @@
-"""Columns requested by name or by shell pattern: `x*`, `pixel_??`, `[!i]*`. An existing name is never a pattern.
+"""Match columns requested by name or by shell pattern: `x*`, `pixel_??`, `[!i]*`. An existing name is never a pattern.
 
-A step may have a field of such names, which become positions when it is fitted.
+A step may have a parameter of such names (`ColumnNames`), from which `fit` computes the positions of the columns.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def is_pattern(name: str) -> bool:
 
 
 def expand(requested: Iterable[str], names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each request with the names that match it, in their order."""
+    """Yield each requested name or pattern with the existing names that match it, in the order of `names`."""
     known = list(dict.fromkeys(names))
     existing = set(known)
     for request in requested:
@@ -40,7 +40,7 @@ def expand(requested: Iterable[str], names: Iterable[str]) -> Iterator[tuple[str
 
 
 def feature_places(requested: Iterable[str], names: Sequence[str | None]) -> Iterator[tuple[str, list[int]]]:
-    """Yield each request with the positions of its features. A list column l has the features l[0], l[1], ..."""
+    """Yield each requested name or pattern with the positions of its features: a list column l has l[0], l[1], ..."""
     places, lists = _places_by_name(tuple(names))
     for request, found in expand(requested, places):
         if request in lists and request not in places:
@@ -51,7 +51,7 @@ def feature_places(requested: Iterable[str], names: Sequence[str | None]) -> Ite
 
 @lru_cache(8)
 def _places_by_name(names: tuple[str | None, ...]) -> tuple[dict[str, int], dict[str, list[int]]]:
-    """Return the positions of columns and of lists. Maps of a search share them: texts have thousands of names."""
+    """Return the position of each name, and the positions of each list column. Cached, as names can be thousands."""
     places = {name: j for j, name in enumerate(names) if name is not None}
     lists: dict[str, list[int]] = {}
     for name, j in places.items():
@@ -70,8 +70,8 @@ def places_of(kind: str, columns: Sequence[str], names: Names | None) -> Array:
     if names is None:
         if columns:
             raise DataError(
-                f"{kind}: expected to come first, or after steps that keep the input columns, as it reads them by "
-                "name; in a union it comes first beside the rest"
+                f"{kind}: expected to be the first step, or to follow steps that keep the input columns, because it "
+                "reads columns by name; a union can apply it to the input columns next to other maps"
             )
         names = ()
     found: dict[int, None] = {}
@@ -79,7 +79,7 @@ def places_of(kind: str, columns: Sequence[str], names: Names | None) -> Array:
         if not places:
             meant = near(name, [other for other in names if other is not None])
             hint = "" if meant is None else f" (did you mean {quoted(meant)}?)"
-            hint = hint or "; steps before it may have taken the column, and in a union none come before it"
+            hint = hint or "; an earlier step may have replaced the column: put this step first, in a union"
             raise DataError(f"{kind}: columns: expected names of features, got {quoted(name)}{hint}")
         found |= dict.fromkeys(places)
     return np.array(list(found), dtype=np.int64)

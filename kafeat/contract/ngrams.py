@@ -1,4 +1,4 @@
-"""Count the n-grams of texts, with signs, in buckets. A column of text has `BUCKETS` features, most of them 0."""
+"""Count the n-grams of texts by signed feature hashing. A column of text has `BUCKETS` features, most of them 0."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _IS_SPACE = np.isin(np.arange(_SPACES[-1] + 2), _SPACES)
 _AT_ONCE = 1 << 15
 
 Hashes = npt.NDArray[np.uint64]
-# The hash of characters c₁ … c_n is mixed from c₁ Mⁿ⁻¹ + … + c_n modulo 2⁶⁴. That of a word starts from _WORD.
+# The hash of an n-gram c₁ … c_n is c₁ Mⁿ⁻¹ + … + c_n modulo 2⁶⁴, bits mixed. The sum of a word is combined with _WORD.
 _M, _MIX, _WORD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93), np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 def count_ngrams(texts: Sequence[str]) -> tuple[Array, Array, Array]:
-    """Count the words of texts and their n-grams of characters. Return counts (float64), buckets and starts of rows.
+    """Count words and character n-grams. Return CSR arrays: counts (float64), buckets and the start of each row.
 
-    Words are separated by white space, with case folded and characters composed. For n-grams, a space is put before and
-    after each text. A hash maps each item to a bucket and a sign, and counts in the same bucket are added.
+    Case is folded and characters are composed (NFC). White space separates words, and n-grams see a space before and
+    after each text. A hash maps each word or n-gram to a bucket and a sign, and counts in the same bucket are added.
     """
     folded = [_folded(text) for text in texts]
     counted = [_count(folded[rows], rows.start) for rows in _blocks(folded)]
@@ -103,7 +103,7 @@ def _of_words(letters: Hashes, space: Array, row_of: Array) -> tuple[list[Hashes
 
 
 def _mixed(hashes: Hashes) -> Hashes:
-    """Spread every bit over all others, as the finalizers of Murmur3 and SplitMix do."""
+    """Make every bit of a hash depend on all bits, as the finalizers of Murmur3 and SplitMix do."""
     for _ in range(2):
         hashes ^= hashes >> np.uint64(32)
         hashes *= _MIX

@@ -1,7 +1,6 @@
 """The contract of a predictor: the last step of a config, a model of the label that is fitted on all rows.
 
-A predictor never sees labels. It gets targets: scaled numbers, probabilities of classes, or 1 in the column of a row's
-class and 0 elsewhere.
+A predictor never sees labels. It gets targets: scaled numbers, probabilities of classes, or one-hot classes.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from kafeat.contract.step import Sample, Step, parameter, refuse_parameter
 from kafeat.contract.traits import ExactTraits, LabelTraits, NumberTraits, Traits
 from kafeat.types import Array, Floats, Mask, State
 
-# Rows that are kept to choose the temperature of probabilities, and the most numbers in them.
+# The least and most rows that are kept to calibrate probabilities by a temperature, and the most numbers in them.
 _LEAST_KEPT, _MOST_KEPT, _MOST_KEPT_NUMBERS = 256, 20_000, 1 << 24
 
 
 @dataclass(frozen=True)
 class Targets:
-    """The targets of a fit: `n` columns. Without `classes`, a label is target · unit + centre, both (n,).
+    """How labels become targets: `n` columns, which stand for classes if `classes` is true.
 
-    `folds` are the folds of the cross-validation.
+    Otherwise, a label is target · unit + centre, both (n,). `folds` are those of the cross-validation.
     """
 
     n: int
@@ -41,9 +40,9 @@ class Targets:
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows of features (n, D) with targets (n, k), the number (n,) of the fold of each, and weights (n,) or None.
+    """Rows of features (n, D) with targets (n, k), the fold number `parts` (n,) of each row, and weights (n,) or None.
 
-    `counts` (n,) are the weights without class weights: how often each row occurs.
+    `counts` (n,) are the weights before class weights are applied: how often each row occurs.
     """
 
     features: Floats
@@ -54,23 +53,23 @@ class TrainingRows:
 
     @property
     def classes(self) -> Array:
-        """The number of the class of each row."""
+        """The class index (n,) of each row."""
         return self.targets.argmax(axis=1)
 
     @property
     def own_weights(self) -> Floats:
-        """The weights; 1 for each row if there are none."""
+        """The weights, or 1 for each row if no weights were given."""
         return np.ones(len(self.targets)) if self.weights is None else self.weights
 
     def select(self, rows: Array | Mask) -> TrainingRows:
-        """Return these rows."""
+        """Return the rows with these numbers, or where a mask is true."""
         weights, counts = (None if one is None else one[rows] for one in (self.weights, self.counts))
         return TrainingRows(self.features[rows], self.targets[rows], self.parts[rows], weights, counts)
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows, and the targets or probabilities (n, k) from models that have not seen them; NaN where there is none."""
+    """Rows, and the targets or probabilities (n, k) that models fitted without them predict; NaN if there are none."""
 
     rows: TrainingRows
     outputs: Floats
@@ -78,16 +77,16 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Learned:
-    """The result of a fit: the recipe with its choices made, the state, and the scores of penalties tried."""
+    """A fitted predictor: its recipe with the chosen penalty, its state, and the penalties tried with their scores."""
 
     step: Predictor
     state: State
     penalties: tuple[float, ...] = ()
     scores: tuple[float, ...] = ()
     rows: int | None = None
-    """The number of training rows, or None if it is the number of all rows."""
+    """The number of rows that it learned from, or None if it learned from all rows."""
     held_out: Callable[[], HeldOut] | None = None
-    """Predicts rows that were kept, with models that have not seen them."""
+    """Returns some training rows with predictions of models that were fitted without these rows."""
 
 
 class Learning(ABC):
@@ -95,11 +94,11 @@ class Learning(ABC):
 
     @abstractmethod
     def add(self, rows: TrainingRows) -> None:
-        """Add rows."""
+        """Add training rows."""
 
     @abstractmethod
     def learned(self, kept: TrainingRows) -> Learned:
-        """Return the result. `kept` are some of the rows, drawn at random."""
+        """Return the fitted predictor. `kept` are training rows drawn at random, to calibrate probabilities on."""
 
 
 class Predictor(Step):
@@ -109,10 +108,10 @@ class Predictor(Step):
         numbers=NumberTraits(spreads="ignores"), label=LabelTraits(all_rows=True)
     )
     classes_only: ClassVar[bool] = False
-    """True if it predicts classes only, not numbers."""
+    """True if the kind predicts only classes, not numbers."""
 
     penalties: ClassVar[tuple[float, ...]]
-    """The multiples that `auto` chooses from."""
+    """The penalties that `penalty: auto` chooses from."""
 
     task: Literal["auto", "classification", "regression", "soft"] = parameter(
         "auto",
@@ -152,12 +151,12 @@ class Predictor(Step):
         for name, search in self._searches.items():
             values = search.get("validate", ())
             if name != "penalty" or not all(isinstance(value, int | float) for value in values):
-                text = f"{self.kind}: {name}: expected a value, got a search: only numbers of a penalty can be chosen"
+                text = f"{self.kind}: {name}: expected a value, got a search: search only numbers for the penalty"
                 raise PydanticCustomError("parameter", "{text}", {"text": text})
 
     @property
     def multiples(self) -> tuple[float, ...]:
-        """The penalties to choose from."""
+        """The penalties to choose from, or the only penalty."""
         if "penalty" in self._searches:
             return tuple(map(float, self._searches["penalty"]["validate"]))
         return self.penalties if self.penalty == "auto" else (self.penalty,)
@@ -167,12 +166,12 @@ class Predictor(Step):
         return self.model_copy(update={"penalty": chosen}).searching({})
 
     def most_kept(self, width: int) -> int:
-        """Return how many rows of features of this width to keep until the end of a fit."""
+        """Return how many rows with `width` features to keep for `Learning.learned`."""
         return min(_MOST_KEPT, max(_LEAST_KEPT, _MOST_KEPT_NUMBERS // width))
 
     @abstractmethod
     def begin(self, width: int, targets: Targets, jobs: int) -> Learning:
-        """Begin a fit on rows with features of this width, with `jobs` threads."""
+        """Start to fit the predictor to rows with `width` features, with `jobs` threads."""
 
     @abstractmethod
     def predicts_classes(self, state: State) -> bool:

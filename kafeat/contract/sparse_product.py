@@ -1,4 +1,4 @@
-"""Products of rows with matrices of which one is sparse, by compiled loops or else by SciPy."""
+"""Multiply rows by a matrix, if either of them is sparse, with compiled loops or else with SciPy."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kafeat.compiled.library import ARRAY, FLAG, SIZE, address, loop, vector_byt
 from kafeat.contract.tile import Rows, SparseRows
 from kafeat.types import Array, Floats
 
-# Rows in a buffer, the gap between them, and vectors of rows that are computed together, as in the C files.
+# Constants of the C files: rows in a buffer, numbers between two rows, and vectors of rows computed together.
 _ROWS, _GAP, _VECTORS = 16, 16, 2
 _CSR = (ARRAY, ARRAY, ARRAY)
 _OUT = (ARRAY, ARRAY, SIZE, SIZE)
 
 
 def csr_addresses(X: SparseRows) -> tuple[tuple[int, int, int], object]:
-    """Return the addresses of values, columns and starts, and an object to keep while they are in use."""
+    """Return the addresses of values, columns and starts, and an object to keep alive while C uses them."""
     _check_columns(X)
     arrays = [np.ascontiguousarray(array, dtype=np.int64) for array in (X.columns, X.starts)]
     values = np.ascontiguousarray(X.values)
@@ -26,9 +26,9 @@ def csr_addresses(X: SparseRows) -> tuple[tuple[int, int, int], object]:
 
 
 def times_dense(X: SparseRows, matrix: Floats, out: Floats) -> bool:
-    """Write the product with a matrix (width, D; C order) into `out` (n, D). Return False if a number is infinite.
+    """Write X times a matrix (width, D; C order) into `out` (n, D). Return False if a result is infinite.
 
-    The bytes of a row do not depend on its neighbours.
+    The result of a row does not depend on the other rows, to the last bit.
     """
     run = loop("sparse_by_dense", out.dtype, *_CSR, SIZE, ARRAY, SIZE, *_OUT, result=FLAG)
     if run is None:
@@ -43,16 +43,16 @@ def times_dense(X: SparseRows, matrix: Floats, out: Floats) -> bool:
 
 
 class DenseMatrix:
-    """A matrix (D, d) to multiply rows with, which may be sparse."""
+    """A dense matrix (D, d) by which dense or sparse rows are multiplied."""
 
     def __init__(self, matrix: Floats, dtype: np.dtype[Any]) -> None:
         self.matrix, self.shape = np.ascontiguousarray(matrix, dtype=dtype), matrix.shape
 
     def scratch(self, rows: int) -> None:
-        """Return the buffer of one worker: none."""
+        """Return None, because this product needs no buffer."""
 
     def of_rows(self, X: Rows, out: Floats, scratch: object = None) -> bool:
-        """Write X (n, d) times the transpose into `out` (n, D); return False if a number of sparse rows is infinite."""
+        """Write X (n, d) times the transpose into `out` (n, D). Return False if sparse rows give an infinite number."""
         if isinstance(X, SparseRows):
             return times_dense(X, self._by_inputs, out)
         np.matmul(X, self.matrix.T, out=out)
@@ -64,7 +64,7 @@ class DenseMatrix:
 
 
 class SparseMatrix:
-    """A sparse matrix (D, d) to multiply rows with. Row i has its `values` in `columns`, from starts[i] on."""
+    """A sparse matrix (D, d), in CSR format, by which dense or sparse rows are multiplied."""
 
     def __init__(
         self, values: Floats, columns: Array, starts: Array, n_columns: int, dtype: np.dtype[Any]
@@ -80,12 +80,12 @@ class SparseMatrix:
         self._sparse_loop = loop("sparse_by_sparse", dtype, *_CSR, SIZE, *_CSR, SIZE, *_OUT, result=FLAG)
 
     def scratch(self, rows: int) -> Floats:
-        """Return the buffer of one worker."""
+        """Return the buffer that one worker needs for tiles of `rows` rows."""
         high = rows if self._loop is None else _VECTORS * vector_bytes() // self.dtype.itemsize
         return np.empty((self.shape[1], high), dtype=self.dtype)
 
     def of_rows(self, X: Rows, out: Floats, scratch: Floats) -> bool:
-        """Write X (n, d) times the transpose into `out` (n, D). Return False if a number is infinite."""
+        """Write X (n, d) times the transpose into `out` (n, D). Return False if a result is infinite."""
         if isinstance(X, SparseRows):
             return self.of_sparse_rows(X, out)
         if self._loop is None:
@@ -97,7 +97,7 @@ class SparseMatrix:
         return not self._loop(address(X), *X.shape, *matrix, address(scratch), address(out), *_steps(out))
 
     def of_sparse_rows(self, X: SparseRows, out: Floats) -> bool:
-        """Do the same for sparse rows."""
+        """Write sparse rows X times the transpose into `out` (n, D). Return False if a result is infinite."""
         if self._sparse_loop is None:
             _check_columns(X)
             out[...] = (X.csr @ self._transposed).toarray()
@@ -126,7 +126,7 @@ class SparseMatrix:
 
 
 def _check_columns(X: SparseRows) -> None:
-    """Refuse column numbers beyond the width. Neither C nor SciPy checks them, and they would read other memory."""
+    """Raise IndexError for column numbers beyond the width. Neither C nor SciPy checks before it reads the memory."""
     if len(X.columns) and not 0 <= X.columns.min() <= X.columns.max() < X.width:
         raise IndexError(f"expected columns from 0 to {X.width - 1}, got others")
 
@@ -136,5 +136,5 @@ def _buffer(width: int, dtype: np.dtype[Any]) -> Floats:
 
 
 def _steps(out: Floats) -> tuple[int, int]:
-    """Return the strides between rows and between columns, in numbers."""
+    """Return the strides between rows and between columns, counted in numbers instead of bytes."""
     return out.strides[0] // out.itemsize, out.strides[1] // out.itemsize

@@ -1,9 +1,9 @@
 """The contract of a step: a frozen recipe that learns plain numbers and turns rows into rows.
 
-Parameters are declared once, as fields with bounds; the config, the artifact, `kafeat kinds` and the
+Parameters are declared once, as fields with bounds; the config, the model file, `kafeat kinds` and the
 error messages all read that declaration.
 
-**Row law**: row i of the output depends on row i of the input only. Chunks, threads and parts rest on it.
+**Row law**: row i of the output depends on row i of the input only. Chunks, threads and parts rely on this.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ DOUBLE = np.dtype(np.float64)
 class RowStream(NamedTuple):
     """All training rows, block by block, for steps that learn from more than the sample.
 
-    `blocks` reads them again at each call: rows (n, d), as the previous steps pass them on, and their labels. The task
-    of all rows can be found from `labels`.
+    Each call of `blocks` reads the rows again, and yields blocks of rows (n, d), transformed by the previous steps, and
+    their labels. `labels` is enough to see whether the task is classification or regression.
     """
 
     labels: Array
@@ -61,15 +61,15 @@ class RowStream(NamedTuple):
 class Sample:
     """The rows that a step is fitted on.
 
-    `X` (n, d) are the sampled rows in float64, as the previous steps pass them on. `label` (n,) is the label column if
-    there is one, and `n_rows` counts the rows of the whole input. `given` holds the rows that a step requested by
-    `given_rows`, under the same names, as the previous steps pass them on. `names` are the names of the features, None
-    for one that is not an input column. `n_categories` has the number of categories of each feature that is a code, and
-    0 for a plain number. Both are None after a step that does not keep its input columns. `times` are the names of the
-    columns that were read as times. `dtype` is that of the map's features. `rows` (n,) are the numbers of the rows in
-    the input; None counts them in the sample. `keys` are the groups or times by which rows are held out; None holds
-    them out at random. `stream` reads all rows; without it, only the sample can be learned from. `jobs` is the number
-    of threads, which never changes the result. `cache` holds fits of other chains on the same sample.
+    `X` (n, d) are the sampled rows in float64, transformed by the previous steps. `label` (n,) is the label column if
+    there is one, and `n_rows` counts the rows of the whole input. `given` has the rows that a step requested by
+    `given_rows`, under the same names, also transformed. `names` are the names of the features, with None for each that
+    is not an input column. `n_categories` has the number of categories of each feature that is a code, and 0 for each
+    other. Both are None after a step that does not keep its input columns. `times` are the names of the columns that
+    were read as times. `dtype` is that of the map's features. `rows` (n,) are the numbers of the rows in the input, or
+    None for their numbers in the sample. `keys` are the groups or times by which rows are held out; None holds them out
+    at random. `stream` reads all rows; without it, steps can learn only from the sample. `jobs` is the number of
+    threads, which never changes the result. `cache` stores fitted chains on the same sample, for reuse.
     """
 
     X: Floats
@@ -88,14 +88,14 @@ class Sample:
 
     @property
     def needed_label(self) -> Array:
-        """The label of a step that needs one."""
+        """The label, for a step that needs one."""
         if self.label is None:
-            raise TypeError("a config without a label has to be refused before fitting")
+            raise TypeError("expected a label: callers check that there is one before they fit")
         return self.label
 
     @property
     def all_rows(self) -> RowStream:
-        """All training rows, or those of the sample if there is no stream."""
+        """A stream of all training rows, or of the rows of the sample if only they are known."""
         label = self.needed_label
         return self.stream or RowStream(label, lambda: iter([(self.X, label)]))
 
@@ -109,17 +109,17 @@ class Transform(ABC):
     """The forms of rows that `apply` accepts besides arrays: `SparseRows` and `TextRows`."""
 
     def reads(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """Return the dtype of the rows that it expects, for features in `dtype`."""
+        """Return the dtype that input rows must have if the features of the map are in `dtype`."""
         return dtype
 
     @property
     def gives_sparse(self) -> bool:
-        """True if most features of sparse rows are 0, so that `to_sparse` saves time."""
+        """True if sparse rows have mostly zero features, so that `to_sparse` saves time."""
         return False
 
     @property
     def widest(self) -> int:
-        """The width of the widest array that a tile becomes on its way."""
+        """The largest width of the arrays for a tile: input, output and intermediate results."""
         return max(self.n_features_in, self.n_features_out)
 
     def scratch(self, rows: int) -> Scratch:
@@ -138,7 +138,7 @@ class Transform(ABC):
     def to_sparse(self, X: Rows) -> tuple[SparseRows, Array | None]:
         """Return the image of a tile X (n, n_features_in), and how many values of each row were clipped, (n,) or None.
 
-        It equals that of `apply`, up to rounding. Steps that need not make the zeros first override this.
+        The image equals that of `apply`, up to rounding. Steps that can avoid computing the zeros override this.
         """
         out = np.empty((len(X), self.n_features_out), X.dtype)
         clipped = self.apply(dense(X), out, self.scratch(len(X)))
@@ -146,7 +146,7 @@ class Transform(ABC):
 
 
 def total_clipped(counts: Iterable[Array | None]) -> Array | None:
-    """Sum the clipped values of several transforms of one tile."""
+    """Add up, for each row of a tile, the values that several transforms clipped. Return None if none counts them."""
     counted = [count for count in counts if count is not None]
     return np.sum(counted, axis=0) if counted else None
 
@@ -154,7 +154,7 @@ def total_clipped(counts: Iterable[Array | None]) -> Array | None:
 class Step(BaseModel, ABC):
     """A recipe: validated, frozen parameters. Its `kind` is the name of its file."""
 
-    # Schemas are built on first use, because a command uses few kinds.
+    # Pydantic builds the schema of a kind on first use, because a command uses few kinds.
     model_config = ConfigDict(
         defer_build=True, frozen=True, strict=True, extra="forbid", allow_inf_nan=False, validate_default=True
     )
@@ -164,7 +164,7 @@ class Step(BaseModel, ABC):
     """The traits of every recipe of the kind."""
 
     def check_parameters(self) -> None:
-        """Refuse combinations of parameters, by `refuse_parameter`."""
+        """Raise an error for an invalid combination of parameters, by calling `refuse_parameter`."""
 
     @model_validator(mode="after")
     def _checked(self) -> Self:
@@ -213,7 +213,7 @@ class Step(BaseModel, ABC):
     _searches: dict[str, dict[str, Any]] = PrivateAttr(default_factory=dict)
 
     def searching(self, searches: Mapping[str, dict[str, Any]]) -> Self:
-        """Return the same recipe with parameters, by name, that are yet to be chosen from the data."""
+        """Return the recipe with searches: for each parameter to choose from the data, the values or error to try."""
         step = self.model_copy()
         step._searches = dict(searches)
         return step
@@ -224,13 +224,13 @@ class Step(BaseModel, ABC):
         return bool(self._searches)
 
     def settled(self, sample: Sample) -> Self:
-        """Return the recipe to fit and keep, in which choices that depend on the sample are made."""
+        """Return the recipe with every parameter that depends on the sample set, to fit it and to store it."""
         return self
 
     def recipe(self, live: bool = False) -> dict[str, Any]:
         """The kind and every parameter, defaults included, as builtins.
 
-        With `live`, Python functions and arrays are as they are: no file holds them, and a step can be built from them.
+        With `live`, Python functions and arrays stay objects, which cannot be saved but from which a step can be built.
         """
         mode = "python" if live else "json"
         return {"kind": self.kind, **self.model_dump(mode=mode, warnings=False), **self._searches}
@@ -244,7 +244,7 @@ class Step(BaseModel, ABC):
         """Return the name, the shape and, unless it holds floats, the dtype of every array in a state.
 
         Sizes that come from the data may be read from `state`. Everything else must follow from the recipe and from
-        `n_features_in`, so that a state that disagrees with them is refused.
+        `n_features_in`, so that a state that disagrees with them is rejected.
         """
 
     def check_state(self, state: State, n_features_in: int) -> None:
@@ -258,7 +258,7 @@ class Step(BaseModel, ABC):
 
     @abstractmethod
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        """Return the transform in `dtype`."""
+        """Return the fitted step as a transform for features in `dtype`."""
 
     @abstractmethod
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
@@ -266,7 +266,7 @@ class Step(BaseModel, ABC):
 
 
 def knows_own_labels(state: State) -> bool:
-    """Return True if outputs for training rows depend on their own labels, so that only other rows are held out."""
+    """Return True if outputs for some training rows depend on their own labels, in spite of cross-fitting."""
     return any(value.any() for name, value in state.items() if name.rpartition(".")[2] == "own")
 
 
@@ -281,7 +281,7 @@ class InTwos(Step):
 
     @property
     def n_drawn(self) -> int:
-        """The number of draws that the outputs are made from: half of the outputs if they are pairs."""
+        """The number of random draws, such as frequencies: half the number of outputs if these come in pairs."""
         in_twos = getattr(self, self.twos[0]) == self.twos[1]
         return self.n_components // 2 if in_twos else self.n_components
 
@@ -294,25 +294,25 @@ class InTwos(Step):
 
 
 class Grouped(Step):
-    """A step with folds of its own. A row is in the fold of its group, or of its content if no column has groups."""
+    """A step that divides training rows into folds, by a column of groups or, without one, by a hash of each row."""
 
     if TYPE_CHECKING:
         group: str | None  # declared by each kind, as `GROUP`
 
     @property
     def group_columns(self) -> tuple[str, ...]:
-        """The column of groups, if there is one."""
+        """The name of the column of groups, if there is one, as a tuple."""
         return () if self.group is None else (self.group,)
 
 
 def _build_nested(recipe: object, info: ValidationInfo) -> Step:
-    # Passed on by the code that builds the outer step, because this module cannot import the registry of kinds.
+    # The code that builds the outer step passes the function, because this module cannot import the registry.
     build: Callable[[object], Step] = (info.context or {})["build_step"]
     return build(recipe)
 
 
 def dump_step(step: Step, info: SerializationInfo) -> dict[str, Any]:
-    """Return the recipe of a step inside another model: live, unless builtins are requested."""
+    """Return the recipe of a step inside another model: as builtins for JSON, otherwise with live Python objects."""
     return step.recipe(live=info.mode != "json")
 
 
@@ -330,17 +330,17 @@ NestedStep = Annotated[
     STEP,
     WithJsonSchema(ANY_STEP),
 ]
-"""A field of a step that holds a step of any kind."""
+"""The type of a parameter, such as `steps` of a union, that holds another step of any kind."""
 
 
 class Scaler(Step):
-    """A step whose output is itself the truth: coordinates in, coordinates out."""
+    """A step that turns coordinates into coordinates, and approximates no kernel."""
 
     always: ClassVar[Traits] = Traits(numbers=NumberTraits(spreads="keeps"))
 
     @abstractmethod
     def scale(self, state: State, X: Floats) -> Floats:
-        """Return the image of `X` (n, d), in the dtype of `X`."""
+        """Return the scaled rows for `X` (n, d), in the dtype of `X`."""
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return ScalerTransform(self, state, n_features_in, dtype)
@@ -363,7 +363,7 @@ class ScalerTransform(Transform):
 
     @cached_property
     def gives_sparse(self) -> bool:
-        # each output depends on one input, and those of a row of zeros are 0
+        # true if each output depends on one input only, and a row of zeros gives zeros
         if self._scaler.sources(self._state, self.n_features_in) is None:
             return False
         return not self._scaler.scale(self._state, np.zeros((1, self.n_features_in))).any()
@@ -373,17 +373,17 @@ class ScalerTransform(Transform):
 
 
 def refuse_parameter(name: str, expected: str, got: object) -> NoReturn:
-    """Refuse a parameter that contradicts another one. Call it from `check_parameters`."""
+    """Raise pydantic's error for a parameter that contradicts another. For calls from `check_parameters`."""
     raise PydanticCustomError(
         "parameter", "expected {expected}, got {got}", {"field": name, "expected": expected, "got": got}
     )
 
 
 def refuse_beside(step: Step, names: Iterable[str], what: str) -> None:
-    """Refuse parameters that have no effect together with another one, unless they have their defaults."""
+    """Raise an error if one of `names` is not at its default, because with the parameter `what` it has no effect."""
     for name in names:
         if getattr(step, name) != type(step).model_fields[name].default:
-            refuse_parameter(name, f"none beside {what}", getattr(step, name))
+            refuse_parameter(name, f"none with {what}", getattr(step, name))
 
 
 def parameter(default: Any, description: str, **bounds: Any) -> Any:
@@ -398,12 +398,12 @@ GROUP = Field(
     min_length=1,
     description="column that decides the fold of a row, no feature; null: its content",
 )
-"""The field for the group by which a step with its own folds is cross-fitted."""
+"""The field for the column of groups by which a `Grouped` step divides training rows into folds."""
 AS_TUPLE = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
-"""Turns a list into a tuple. Other types stay as they are, because a set has no order."""
+"""A validator that turns a list into a tuple. It does not convert sets, because these have no order."""
 PositiveFloat = Annotated[float, Field(gt=0)]
 PositiveInt = Annotated[int, Field(ge=1)]
 MOST_FEATURES = 10_000_000
-"""The most inputs of a map, or outputs of a step: no machine could hold a tile with more."""
+"""Largest number of inputs of a map or of outputs of a step: no machine has memory for a tile with more."""
 Width = Annotated[int, Field(ge=1, le=1_000_000)]
-"""The type of a number of outputs. A larger one is a typing mistake, because no machine could hold it."""
+"""The type of parameters for the number of outputs. A larger number must be a typing mistake: memory would not do."""

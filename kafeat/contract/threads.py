@@ -27,9 +27,9 @@ class Ended(BaseException):
     """The work was stopped, and nobody waits for its result."""
 
 
-# How often to look for a signal, because one right before a wait does not interrupt it.
+# The wait for work is cut into pieces of this length, because a signal right before a wait does not interrupt it.
 _LOOK_SECONDS = 0.2
-# How long to wait for stopped work. It would compete with what follows, but may be in a long call of LAPACK.
+# The time to wait for stopped work to end, so that it does not slow down other work. LAPACK may take longer.
 _END_SECONDS = 2.0
 _ended: ContextVar[threading.Event | None] = ContextVar("ended", default=None)
 
@@ -37,7 +37,7 @@ _ended: ContextVar[threading.Event | None] = ContextVar("ended", default=None)
 def endable(work: Callable[[], R], seconds: float | None = None) -> R:
     """Return the result of the work. If a signal raises an exception here, stop the work and do not wait for it.
 
-    After so many seconds, the work is stopped, and TimeoutError is raised once it has reached its next `check`.
+    After `seconds`, stop the work, wait up to two seconds until it reaches its next `check`, and raise TimeoutError.
     """
     ended, future = threading.Event(), Future[R]()
 
@@ -77,7 +77,7 @@ def check() -> None:
 
 @contextmanager
 def repeating(call: Callable[[], None], seconds: float, name: str) -> Iterator[None]:
-    """Call a function every so many seconds during the block, in a thread. The next call follows an error as well."""
+    """Call a function every `seconds` seconds during the block, in a thread. Errors of a call do not end the series."""
     ended = threading.Event()
 
     def go_on() -> None:
@@ -100,7 +100,7 @@ def pool(jobs: int, name: str) -> ThreadPoolExecutor:
 
 
 def _start(work: Callable[[], None], name: str) -> threading.Thread:
-    """Start a thread that stops with the calling thread. The process does not wait for it when it ends."""
+    """Start a daemon thread whose `check` also raises an error when the calling thread is stopped."""
     thread = threading.Thread(target=copy_context().run, args=(work,), name=name, daemon=True)
     thread.start()
     return thread
@@ -112,7 +112,7 @@ _END = object()
 def share_work(make_worker: Callable[[], Callable[[T], R]], items: Iterable[T], jobs: int) -> list[R]:
     """Return `worker(item)` for every item, using `jobs` threads including the calling one.
 
-    Futures would cost as much time as the features of a small chunk. After an error, no further item is started.
+    It does not use futures, which would cost as much time as a small chunk. After an error, no further item is started.
     """
     items = iter(items)
     lock, stopped, places = threading.Lock(), threading.Event(), count()
@@ -132,7 +132,7 @@ def share_work(make_worker: Callable[[], Callable[[T], R]], items: Iterable[T], 
                     item = next(items, _END)
                 if item is _END:
                     return
-                results[place] = worker(item)  # type: ignore[arg-type]  # anything but the end is a T
+                results[place] = worker(item)  # type: ignore[arg-type]  # not _END, so a T
         except (Exception, Ended) as error:  # raised by the calling thread
             stopped.set()
             errors[place] = error

@@ -1,4 +1,4 @@
-"""Tiles of rows: their memory order, sparse rows (CSR), and rows with texts."""
+"""Blocks of rows (tiles): their memory order, sparse rows (CSR), and rows with texts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kafeat.types import Array, Floats
 
 
 class SparseRows:
-    """A matrix (n, width). Row i has `values[starts[i]:starts[i + 1]]` in ascending `columns[...]`, else 0."""
+    """A sparse matrix (n, width) in CSR format: row i has `values[starts[i]:starts[i + 1]]` in `columns[...]`."""
 
     def __init__(self, values: Floats, columns: Array, starts: Array, width: int) -> None:
         self.values, self.columns, self.starts, self.width = values, columns, starts, width
 
     @classmethod
     def of(cls, X: Any) -> SparseRows:
-        """Return sparse rows, a matrix, or a sparse matrix of SciPy as sparse rows."""
+        """Convert a dense matrix, a sparse matrix of SciPy or other sparse rows to sparse rows."""
         from scipy.sparse import csr_array
 
         csr = X.csr if isinstance(X, cls) else csr_array(X)
@@ -41,7 +41,7 @@ class SparseRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The number of rows and of columns, zeros included."""
+        """The number of rows and of columns, including columns that have no entries."""
         return len(self), self.width
 
     @property
@@ -84,7 +84,7 @@ class SparseRows:
         return SparseRows(part.data.view(self.dtype), part.indices, part.indptr, self.width)
 
     def dense(self, out: Floats | None = None) -> Floats:
-        """Return the matrix with its zeros, in `out` (n, width; C order) if that is given."""
+        """Return the rows as a dense matrix, in `out` (n, width; C order) if that is given."""
         if out is None:
             out = np.zeros(self.shape, self.dtype)
         else:
@@ -95,10 +95,10 @@ class SparseRows:
 
 @dataclass(frozen=True, eq=False)
 class TextRows:
-    """Rows of `width` features: `numbers` (n, p) are those at `plain`, and those of `texts` (n, k) begin at `starts`.
+    """Rows of `width` features, of which those at the positions `plain` are `numbers` (n, p).
 
-    The features of a text are the counts of its n-grams. Rows keep the texts, which are smaller. The step that reads
-    them counts tile by tile.
+    The others are counts of the n-grams of `texts` (n, k); those of text column j begin at position starts[j]. Rows
+    keep the texts, which need less memory. The step that reads the texts counts the n-grams tile by tile.
     """
 
     numbers: Floats
@@ -145,7 +145,7 @@ class TextRows:
         return replace(self, numbers=numbers, texts=np.empty((rows, len(self.starts)), object))
 
     def columns(self, places: Array) -> Floats | TextRows:
-        """Return some features, with all or none of each column of text; plain numbers if none is of a text."""
+        """Return the features at `places`, which have all or no features of a text column; an array if no text."""
         kept = np.isin(self.starts, places)
         numbers = self.numbers[:, np.searchsorted(self.plain, places[np.isin(places, self.plain)])]
         if not kept.any():
@@ -173,22 +173,22 @@ InputRows = Rows | TextRows
 
 
 def dense(X: InputRows) -> Floats:
-    """Return rows of any form as a matrix with its zeros."""
+    """Return dense, sparse or text rows as a dense matrix."""
     return X if isinstance(X, np.ndarray) else X.dense()
 
 
 def numbers_of(X: InputRows) -> Floats:
-    """Return the features of rows that are not from texts."""
+    """Return the features of rows, dense, without those of text columns."""
     return X.numbers if isinstance(X, TextRows) else dense(X)
 
 
 def columns_of(X: Any, places: Array) -> Any:
-    """Return the features at some places. The features of a column of text are returned all together or not at all."""
+    """Return the features at `places`, which have all or no features of a text column."""
     return X.columns(places) if isinstance(X, TextRows) else X[:, places]
 
 
 def stacked(parts: Sequence[InputRows]) -> InputRows:
-    """Return the rows of one or more parts of one form."""
+    """Stack blocks of rows, which are all dense, all sparse or all with texts."""
     first, every = parts[0], list[Any](parts)
     if isinstance(first, SparseRows):
         return SparseRows.stacked(every, first.width, first.dtype)
@@ -201,7 +201,7 @@ def stacked(parts: Sequence[InputRows]) -> InputRows:
 
 
 def contiguous(X: Any) -> Any:
-    """Return an array in C order, or rows of another form as they are."""
+    """Return an array in C order. Return sparse rows and rows with texts unchanged."""
     return X if isinstance(X, TextRows | SparseRows) else np.ascontiguousarray(X)
 
 
@@ -220,7 +220,7 @@ def runs(tile: Floats, feature_major: bool) -> tuple[int, int, int]:
 
 
 def shaped(flat: Array, shape: tuple[int, ...], feature_major: bool) -> Array:
-    """Return the beginning of a flat buffer in that shape and memory order."""
+    """Return a view of the beginning of a flat buffer with this shape and memory order."""
     rows, columns = shape
     piece = flat[: rows * columns]
     return piece.reshape(columns, rows).T if feature_major else piece.reshape(rows, columns)

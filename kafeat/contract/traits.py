@@ -1,4 +1,4 @@
-"""Traits are the properties of a recipe that other code reads, in four groups. A union merges those of its steps."""
+"""Traits: the properties of a recipe that other code reads, in four groups. A union merges the traits of its steps."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class ColumnTraits:
 
     @property
     def named(self) -> bool:
-        """True if some input columns become features only through this step."""
+        """True if the step reads some columns as categories, times or texts, so that they can be features."""
         return bool(self.coded or self.times or self.texts)
 
     @classmethod
     def merged(cls, every: Sequence[ColumnTraits]) -> Self:
-        """Return the traits of parallel steps."""
+        """Merge the traits of the steps of a union."""
         return cls(
             coded=joined_codings(one.coded for one in every),
             times={name: zone for one in every for name, zone in one.times.items()},
@@ -73,7 +73,7 @@ class LabelTraits:
 
     @classmethod
     def merged(cls, steps: Mapping[str, LabelTraits]) -> Self:
-        """Return the traits of parallel steps, by their places."""
+        """Merge the traits of the steps of a union, given by their places such as `maps[0].steps[1]`."""
         return cls(
             {f"{at}.{place}": purpose for at, one in steps.items() for place, purpose in one.needs.items()},
             any(one.uses for one in steps.values()),
@@ -87,11 +87,11 @@ class NumberTraits:
     """Traits about numbers: which values a step accepts, and whether the spreads of columns matter.
 
     Attributes:
-        missing: The treatment of NaN: `pass` keeps it where it is, and `fill` replaces it.
+        missing: The treatment of NaN: `refuse` raises an error, `pass` leaves NaN, and `fill` replaces it by a number.
         spreads: The treatment of columns whose spreads differ. A step that `needs` similar spreads measures whole rows,
             by distances or dot products. One that `keeps` them leaves them to the next step. One that `ignores` them
             treats every column separately.
-        refuses_negative: True if there is a bound, 0 or less, below which `fit` and the transform refuse values.
+        refuses_negative: True if `fit` and the transform raise an error for values below some bound, 0 or less.
     """
 
     missing: Literal["refuse", "pass", "fill"] = "refuse"
@@ -100,10 +100,10 @@ class NumberTraits:
 
     @classmethod
     def merged(cls, chains: Sequence[tuple[Sequence[str] | None, Sequence[Traits]]]) -> Self:
-        """Return the traits of parallel chains, each with the names of the columns that it sees (None: all)."""
+        """Merge the traits of the chains of a union, each with the names of the columns that it sees (None: all)."""
         filled = all(_fills(columns, chain) for columns, chain in chains)
         refuses = any(chain[0].numbers.refuses_negative for _, chain in chains)
-        # each chain by itself
+        # `ignores`, because each chain treats the spreads of its columns by itself
         return cls("fill" if filled else "refuse", "ignores", refuses)
 
 
@@ -136,7 +136,7 @@ class ExactTraits:
 
     @classmethod
     def merged(cls, every: Sequence[ExactTraits], picked: bool) -> Self:
-        """Return the traits of parallel steps, which see their own columns if they are `picked`."""
+        """Merge the traits of the steps of a union. `picked` is true if a chain sees only some of the columns."""
         return cls(
             picked or any(one.needs_coordinates for one in every),
             next((one.none for one in every if one.none), None),
@@ -165,7 +165,7 @@ class Traits:
 
     @classmethod
     def merged(cls, chains: Sequence[tuple[Sequence[str] | None, Sequence[Traits]]]) -> Self:
-        """Return the traits of a step that holds chains, each with the names of its columns (None: all)."""
+        """Merge the traits of the chains inside a step, each with the names of its columns (None: all)."""
         placed = {
             f"maps[{i}].steps[{j}]": one for i, (_, chain) in enumerate(chains) for j, one in enumerate(chain)
         }

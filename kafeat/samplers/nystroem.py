@@ -167,7 +167,7 @@ class Nystroem(Step):
                 needed = " or ".join(WITH_TOLERANCE)
                 refuse_parameter("tolerance", f"landmarks: {needed} with it", self._selector)
             if self.n_landmarks is not None:
-                refuse_parameter("n_landmarks", "none beside a tolerance", self.n_landmarks)
+                refuse_parameter("n_landmarks", "none with a tolerance", self.n_landmarks)
 
     def _check_square(self) -> None:
         if self.n_landmarks not in (None, self.n_components):

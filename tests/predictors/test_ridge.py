@@ -216,8 +216,8 @@ CONFIGS = [
     ([{"kind": "ridge"}], "steps: expected a scaler or a sampler before ridge, got none"),
     ([*MAP, {"kind": "ridge"}, {"kind": "pca"}], "steps: expected ridge as the last step only, got pca after it"),
     ([*MAP, {"kind": "ridge", "penalty": -1.0}], "expected a number of at least 0 or 'auto', got -1.0"),
-    ([*MAP, {"kind": "ridge", "penalty": {"validate": ["auto"]}}], "only numbers of a penalty can be chosen"),
-    ([*MAP, {"kind": "ridge", "task": {"validate": ["auto"]}}], "only numbers of a penalty can be chosen"),
+    ([*MAP, {"kind": "ridge", "penalty": {"validate": ["auto"]}}], "search only numbers for the penalty"),
+    ([*MAP, {"kind": "ridge", "task": {"validate": ["auto"]}}], "search only numbers for the penalty"),
     ([{"kind": "union", "maps": [{"steps": [{"kind": "ridge"}]}]}], "since predictors come last"),
 ]  # fmt: skip
 

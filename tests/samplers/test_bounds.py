@@ -29,7 +29,7 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("random_subsets", {"kernel": "rbf"}, "expected"),
     ("random_subsets", {"gamma": 0.0}, "expected"),
     ("random_subsets", {"degree": 0}, "expected"),
-    ("random_subsets", {"degree": 3, "kernel": "all_subsets"}, "expected none beside kernel: all_subsets, got 3"),
+    ("random_subsets", {"degree": 3, "kernel": "all_subsets"}, "expected none with kernel: all_subsets, got 3"),
     ("random_maclaurin", {"kernel": "rbf"}, "expected"),
     ("random_maclaurin", {"coefficients": [1.0]}, "expected kernel: series with them, got 'polynomial'"),
     *(("random_maclaurin", {"coefficients": value, "kernel": "series"}, said) for value, said in (
@@ -37,8 +37,8 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
         ([0.0], "expected numbers of which one is above 0"), ([], "expected"))),
     ("random_maclaurin", {"coefficients[1]": 0, "kernel": "series", "coefficients": [1.0, -1.0]},
      "expected a number of at least 0"),
-    ("random_maclaurin", {"degree": 3, **SERIES}, "expected none beside coefficients, got 3"),
-    ("random_maclaurin", {"coef0": 0.5, **SERIES}, "expected none beside coefficients"),
+    ("random_maclaurin", {"degree": 3, **SERIES}, "expected none with coefficients, got 3"),
+    ("random_maclaurin", {"coef0": 0.5, **SERIES}, "expected none with coefficients"),
     ("homogeneous", {"order": -1}, "expected"),
     ("homogeneous", {"homogeneity": 0}, "expected"),
     ("homogeneous", {"period": 0.5}, "expected"),
@@ -58,11 +58,11 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("nystroem", {"n_landmarks": 3, "n_components": 2, **SYMMETRIC}, "expected as many as n_components,"),
     ("nystroem", {"n_landmarks": 4, "n_components": 5}, "expected at least n_components = 5, got 4"),
     ("nystroem", {"n_landmarks": 9, "n_components": 5, "landmarks": "greedy", "tolerance": 0.1},
-     "expected none beside a tolerance"),
+     "expected none with a tolerance"),
     ("nystroem", {"tolerance": 0.1}, "expected landmarks: rpcholesky or greedy with it, got 'kmeans'"),
     *(("nystroem", {"landmarks": landmarks, **PRECOMPUTED}, "expected landmarks that are columns of the input")
       for landmarks in ("kmeans", "dual_kmeans", {"given": "rows.npy"})),
-    *(("nystroem", {name: 3, "kernel": kernel}, f"expected none beside a {said}, got 3")
+    *(("nystroem", {name: 3, "kernel": kernel}, f"expected none with a {said}, got 3")
       for kernel, said in (("precomputed", "precomputed kernel"), (abs, "Python function"))
       for name in ("gamma", "degree", "coef0", "nu", "alpha")),
 ]  # fmt: skip

@@ -31,9 +31,7 @@ def config(*last, steps=STEPS):
 @pytest.mark.parametrize("way", ["group", "time"])
 @pytest.mark.parametrize(("kind", "penalty", "label"), SEARCHES)
 def test_a_fit_on_one_group_or_time(kind, penalty, label, way):
-    expected = {"group": "several groups among the rows, got one only", "time": "times that differ among"}[
-        way
-    ]
+    expected = {"group": "several groups among the rows, got one, so", "time": "times that differ among"}[way]
     with pytest.raises(DataError, match=f"<table>: split_by: expected {expected}"):
         kafeat.fit(
             config({"kind": kind, "penalty": penalty}), table(label, np.ones(N)), "y", split_by=f"{way}:k"
@@ -70,7 +68,7 @@ def test_values_of_validate_with_one_group_to_learn_from():
 
 
 def test_tune_with_one_group_to_learn_from():
-    with pytest.raises(DataError, match="split_by: expected several groups among the rows, got one only"):
+    with pytest.raises(DataError, match="split_by: expected several groups among the rows, got one, so"):
         kafeat.tune(table(X[:, 0], TWO), "y", 8, trials=2, split_by="group:k", jobs=1)
 
 
@@ -80,7 +78,7 @@ def test_learners_of_evaluate_with_one_group_to_learn_from(learner):
         pytest.importorskip("sklearn")
     given = {"label": "y", "split_by": "group:k", "learner": learner, "rows": 20, "exact_rows": 30, "jobs": 1}
     data = table(CLASSES, TWO)
-    with pytest.raises(DataError, match="split_by: expected several groups among the rows, got one only"):
+    with pytest.raises(DataError, match="split_by: expected several groups among the rows, got one, so"):
         kafeat.evaluate(config=config(), data=data, **given)
     if learner != "sgd":  # which chooses the number of its passes by rows held out too
         assert kafeat.evaluate(config=config(), data=data, penalty=0.1, **given)["score_map"] > 0.5
@@ -89,7 +87,9 @@ def test_learners_of_evaluate_with_one_group_to_learn_from(learner):
 @pytest.mark.parametrize("ordered", [False, True])
 def test_keys_are_no_hashes(ordered):
     keys = RowKeys(np.random.default_rng(0).random(30), ordered)
-    with pytest.raises(TypeError, match="random parts follow from hashes, got keys, which need edges"):
+    with pytest.raises(
+        TypeError, match="expected hashes, which random parts need, got keys, which need edges"
+    ):
         Folds().parts(keys.values)
     folded = Folded.of(keys, 30)
     for train, held in folded.cuts:

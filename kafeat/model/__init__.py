@@ -1,4 +1,4 @@
-"""The feature map and its file."""
+"""Feature maps, and the model files that store them."""
 
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load_from

@@ -1,9 +1,9 @@
 """The model file: a joblib file of one dict of builtins and numeric arrays, followed by a checksum.
 
-Pickle runs what it reads, so a file is never unpickled. The checksum is verified before anything is parsed, and then an
-interpreter of the few operations that joblib writes reads the file. Its stack holds builtins, arrays, NumPy's dtypes,
-which are immutable, and the names of `_Name`. Nothing is imported, called or changed by name, so there is no class or
-function that a file could call, and no attribute that it could set.
+Unpickling can run any code, so a file is never unpickled. The checksum is verified before anything is parsed. Then our
+own interpreter reads the file; it knows only the few operations that joblib writes. Its stack holds builtins, arrays,
+NumPy's dtypes, which are immutable, and the names of `_Name`. Nothing is imported, called or changed by name, so a file
+cannot call a class or function, or set an attribute.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NUMBERS = frozenset({"b1", "f2", "f4", "f8", *(f"{kind}{size}" for kind in "iu" 
 """The allowed dtypes, all little-endian."""
 
 _ATTRIBUTES = {"subclass", "shape", "order", "dtype", "allow_mmap", "numpy_array_alignment_bytes"}
-# joblib fills lists and dicts a thousand entries at a time, and no map is nested deeper than 50 levels.
+# Enough, because joblib fills lists and dicts a thousand entries at a time, and no map has more than 50 levels.
 _MOST_ON_STACK = 200_000
 _MAGIC = b"KAFEAT-SHA256\n"
 _TRAILER = len(_MAGIC) + 32
@@ -40,7 +40,7 @@ class UnreadablePickleError(ValueError):
 
 
 def read(data: bytes) -> Any:
-    """Return the content of a pickle, with memory in proportion to its bytes; refuse all other bytes."""
+    """Return the content of a pickle, using memory in proportion to its size. Raise an error for any other bytes."""
     reader = _Reader(data)
     try:
         return reader.content()
@@ -54,14 +54,14 @@ def read(data: bytes) -> Any:
 
 
 def written_by(version: object) -> str:
-    """Return the end of an error message: the version that wrote the model, if it is another."""
+    """Return the end of an error message: the version that wrote the model, if it differs from this version."""
     if type(version) is not str or version == __version__:
         return ""
     return f": written by kafeat {printable(version):.40}, this is {__version__}"
 
 
 class _Name(Enum):
-    """The names that a file may contain, and a joblib array wrapper that is not filled yet."""
+    """The global names that a file may mention, and a mark for a joblib array wrapper that is not filled yet."""
 
     WRAPPER = ("joblib.numpy_pickle", "NumpyArrayWrapper")
     NDARRAY = ("numpy", "ndarray")
@@ -73,7 +73,7 @@ _NAMES = {name.value: name for name in _Name}
 
 
 class _Reader:
-    """The state of the interpreter: a stack of values, stacks that marks have set aside, and memoized values."""
+    """The interpreter: a stack of values, the outer stacks that marks have set aside, and memoized values."""
 
     def __init__(self, data: bytes) -> None:
         self._file = io.BytesIO(data)
@@ -83,21 +83,21 @@ class _Reader:
 
     def content(self) -> Any:
         """Run the operations up to the end, and return the content."""
-        for code, argument, _ in genops(self._file):  # it reads arguments, and stops at the end
+        for code, argument, _ in genops(self._file):  # also reads the arguments, and ends after STOP
             if code.name not in _OPERATIONS:
                 _refuse(f"the operation {code.name}")
             operation, usual = _OPERATIONS[code.name]
             operation(self, usual if argument is None else argument)
             if len(self._stack) + len(self._outer) > _MOST_ON_STACK:
-                _refuse("more at once than a model has")
+                _refuse("more values on the stack than a model needs")
         (content,) = self._last(1)
         if self._stack or self._outer or self._file.read(1):
-            _refuse("more than one thing")
+            _refuse("more than one object")
         return content
 
     @property
     def version(self) -> str | None:
-        """The version that wrote the file, if it was read so far. It is the text that follows `kafeat`."""
+        """The version of kafeat that wrote the file (the text after `kafeat`), or None if it is not read yet."""
         texts = iter([text for text in self._memo if type(text) is str])
         return next(texts, None) if "kafeat" in texts else None
 
@@ -107,14 +107,14 @@ class _Reader:
             entries, self._stack = self._stack, self._outer.pop()
             return entries
         if count is None or count > len(self._stack):
-            _refuse("an operation that lacks a value")
+            _refuse("an operation without its values")
         at = len(self._stack) - count
         entries = self._stack[at:]
         del self._stack[at:]
         return entries
 
     def skip(self, _: int) -> None:
-        """Ignore the version of pickle, the length of a frame, or the end."""
+        """Do nothing, for the pickle version, the length of a frame, and the end of the file."""
 
     def push(self, value: Any) -> None:
         """Push None, true, false, a number or a text."""
@@ -138,7 +138,7 @@ class _Reader:
     def mention(self, number: int) -> None:
         """Push the memoized value with this number."""
         if number >= len(self._memo):
-            _refuse("a mention of what is not there")
+            _refuse("a reference to a missing object")
         self._stack.append(self._memo[number])
 
     def tuple_of(self, count: int | None) -> None:
@@ -147,16 +147,16 @@ class _Reader:
         self._stack.append((*entries,))
 
     def extend(self, count: int | None) -> None:
-        """Append entries to a list."""
+        """Append the last values to the list below them."""
         entries = self._last(count)
         (target,) = self._last(1)
         if type(target) is not list:
-            _refuse("entries of what is no list")
+            _refuse("entries for something that is not a list")
         target += entries
         self._stack.append(target)
 
     def update(self, count: int | None) -> None:
-        """Add entries to a dict."""
+        """Add the last keys and values to the dict below them."""
         entries = self._last(count)
         (target,) = self._last(1)
         names, values = entries[::2], entries[1::2]
@@ -166,37 +166,37 @@ class _Reader:
             or len(names) != len(values)
             or any(type(name) is not str for name in names)
         ):
-            _refuse("entries of what is no dict of names")
+            _refuse("entries for something that is not a dict with text as keys")
         target.update(zip(names, values, strict=True))
         self._stack.append(target)
 
     def name(self, _: None) -> None:
-        """Push one of the names."""
+        """Push the member of `_Name` for the last two values, a module and a name."""
         names = self._last(2)
         if any(type(name) is not str for name in names):
-            _refuse("a name that is no text")
+            _refuse("a name that is not text")
         if (cls := _NAMES.get((*names,))) is None:
-            _refuse(f"{'.'.join(names):.80}: nothing of it was run")
+            _refuse(f"{'.'.join(names):.80}, which was not run")
         self._stack.append(cls)
 
     def wrapper(self, _: None) -> None:
-        """Push the wrapper of an array, to be filled."""
+        """Push an empty array wrapper, which `build` will fill."""
         name, arguments = self._last(2)
         if name is not _Name.WRAPPER or type(arguments) is not tuple or arguments:
-            _refuse("an object that is no array")
+            _refuse("an object that is not an array")
         self._stack.append(_Name.EMPTY_WRAPPER)
 
     def dtype(self, _: None) -> None:
-        """Push a dtype by its name."""
+        """Push the dtype with the given name."""
         name, arguments = self._last(2)
         if name is not _Name.DTYPE or type(arguments) is not tuple or not arguments:
-            _refuse("a call")
+            _refuse("a function call")
         if type(arguments[0]) is not str or arguments[0] not in NUMBERS:
-            _refuse("numbers of an unknown kind")
+            _refuse("numbers of an unknown dtype")
         self._stack.append(np.dtype(f"<{arguments[0]}"))
 
     def build(self, _: None) -> None:
-        """Fill a wrapper with the numbers that follow, or check the state of a dtype."""
+        """Fill an array wrapper with the numbers that follow in the file, or check the state of a dtype."""
         target, state = self._last(2)
         if isinstance(target, np.dtype):
             _check_dtype(target, state)
@@ -204,7 +204,7 @@ class _Reader:
         elif target is _Name.EMPTY_WRAPPER and type(state) is dict and set(state) == _ATTRIBUTES:
             self._stack.append(self._array(state["subclass"], state["shape"], state["order"], state["dtype"]))
         else:
-            _refuse("attributes of what is no array")
+            _refuse("attributes of something that is not an array")
 
     def _array(self, subclass: object, shape: Any, order: object, dtype: object) -> Array:
         if subclass is not _Name.NDARRAY or not isinstance(dtype, np.dtype) or type(order) is not str:
@@ -217,7 +217,7 @@ class _Reader:
 
 
 def _check_dtype(dtype: np.dtype[Any], state: object) -> None:
-    # version, byte order, subarray, names, fields, size, alignment, flags
+    # the pickled state of a dtype: version, byte order, subarray, names, fields, size, alignment, flags
     plain = (3, "<" if dtype.itemsize > 1 else "|", None, None, None, -1, -1, 0)
     # Types first: comparing untrusted objects may raise anything.
     if type(state) is not tuple or [*map(type, state)] != [*map(type, plain)] or state != plain:
@@ -242,12 +242,12 @@ _OPERATIONS: dict[str, tuple[Callable[[_Reader, Any], None], Any]] = {
     "STACK_GLOBAL": (_Reader.name, None), "NEWOBJ": (_Reader.wrapper, None), "REDUCE": (_Reader.dtype, None),
     "BUILD": (_Reader.build, None),
 }  # fmt: skip
-"""The action of each allowed operation. Its argument follows its code, or is given here. Others are refused."""
+"""The method for each allowed operation, and its argument if the file has none. All other operations are errors."""
 
 
 def dumps(content: dict[str, Any]) -> bytes:
     """Return the bytes of a model file; equal content gives equal bytes."""
-    from joblib import numpy_pickle  # takes 50 ms, for which a command that reads a model need not wait
+    from joblib import numpy_pickle  # imported here: it costs 50 ms, and reading a model does not need it
 
     buffer = io.BytesIO()
     numpy_pickle.dump(_canonical(content), buffer, protocol=4)
@@ -259,8 +259,8 @@ def loads(data: bytes, place: str) -> dict[str, Any]:
     """Return the content of a model file; raise `ArtifactError` for anything else."""
     if len(data) < _TRAILER or data[-_TRAILER:-32] != _MAGIC:
         raise ArtifactError(
-            f"{place}: expected a kafeat model, got a file without its closing checksum: it is cut short, or no model "
-            "(`kafeat fit` makes one)"
+            f"{place}: expected a kafeat model, got a file without its closing checksum: it is truncated, or not a "
+            "model (`kafeat fit` makes one)"
         )
     payload = data[:-_TRAILER]
     if hashlib.sha256(payload).digest() != data[-32:]:
@@ -285,9 +285,9 @@ def loads(data: bytes, place: str) -> dict[str, Any]:
 def _canonical(content: Any, n_bytes: int = sys.maxsize) -> Any:
     """Return a copy in which equal strings are one object and nothing else is shared.
 
-    Pickle writes a second mention of an object as a reference, so the bytes would depend on which objects are shared.
-    The copy also refuses everything except builtins and numeric arrays, and more entries than a file of `n_bytes` can
-    hold. Every entry needs a byte or more, unless the file mentions it several times.
+    Pickle writes an object that occurs again as a reference, so the bytes would depend on which objects are shared.
+    An error is raised for anything except builtins and numeric arrays, and for more entries than a file of `n_bytes`
+    has room for: that happens only if a hostile file refers to its entries many times.
     """
     left = n_bytes
 

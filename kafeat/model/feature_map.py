@@ -34,8 +34,8 @@ from kafeat.types import Array, DType, Floats, TableLike
 class FeatureMap(SavedMap):
     """A map z from rows of numbers to rows of features, with z(x)·z(y) ≈ k(x, y).
 
-    `kafeat.fit` and `kafeat.load` return feature maps. They cannot be changed. Two are equal if their files would be,
-    byte by byte; one that cannot be saved equals only itself. A pickle holds the bytes of the file.
+    `kafeat.fit` and `kafeat.load` return feature maps, which are immutable. Two maps are equal if their files have the
+    same bytes; a map that cannot be saved equals only itself. A pickle of a map contains the bytes of its file.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class FeatureMap(SavedMap):
     chunk_rows : int
         Number of rows that are transformed at once.
     config : Config
-        The recipe of the fit.
+        The recipe that was fitted.
     provenance : Provenance
         Names, rows and hashes of the data that the map was fitted on.
     version : str
@@ -58,7 +58,7 @@ class FeatureMap(SavedMap):
     feature_mean : FeatureMean or None
         Mean and variance of the features of fitted rows; None for maps of versions that did not record it.
     predictor : FittedPredictor or None
-        The predictor that the map ends in, if its config does.
+        The fitted predictor, or None if the last step is not a predictor.
     format : int
         Format of the file that the map came from, in which it is saved again.
 
@@ -98,12 +98,12 @@ class FeatureMap(SavedMap):
 
     @property
     def n_features_in(self) -> int:
-        """The width of the input."""
+        """The number of input features."""
         return self.chain.n_features_in
 
     @property
     def n_components(self) -> int:
-        """The width of the output."""
+        """The number of output features."""
         return self.chain.n_components
 
     @property
@@ -113,7 +113,7 @@ class FeatureMap(SavedMap):
 
     @property
     def unit_scale(self) -> float | None:
-        """The factor that gives the features a mean variance of about 1, or None if the map does not know it."""
+        """The factor that gives the features a mean variance of about 1, or None if it is unknown."""
         return None if self.feature_mean is None else self.feature_mean.unit_scale(self.dtype)
 
     @cached_property
@@ -130,9 +130,9 @@ class FeatureMap(SavedMap):
         scale = self.unit_scale
         if scale is None:
             older = self.feature_mean is None
-            got = "one that does not: fit it again" if older else "one whose features do not vary, or hardly"
+            got = "one of an older version: fit it again" if older else "one whose features are constant"
             raise UsageError(
-                f"unit variance: expected a map that knows how its features vary in the training rows, got {got}"
+                f"unit variance: expected a map that stores the variance of its features, got {got}"
             )
         return scale
 
@@ -150,8 +150,8 @@ class FeatureMap(SavedMap):
         intervals = self.needed_predictor().intervals
         if intervals is None:
             raise UsageError(
-                "interval: expected a model that knows the errors of rows held out of its fit, got one that does not: "
-                "fit it again (without --no-intervals; in Python: intervals=True), on another label than "
+                "interval: expected a model that stores the errors of held-out rows, got one that does not: "
+                "fit it again (without --no-intervals; in Python: intervals=True), on a label other than "
                 "probabilities (task: soft)"
             )
         return intervals
@@ -171,13 +171,13 @@ class FeatureMap(SavedMap):
         X : array (n_rows, n_features_in), sparse matrix or table
             Input rows. Tables of pyarrow, pandas and polars are matched by the names of their columns.
         jobs : int or None, default None
-            Number of threads; None takes all cores. The result does not depend on it.
+            Number of threads; None: all cores. The result does not depend on it.
         out : array of floats (n_rows, n_components) or None, default None
-            Memory for the features. Memory that is used again is filled faster than new memory. Features are rounded to
-            its dtype.
+            Array for the features, which are rounded to its dtype. Filling the same array again is faster than making a
+            new one.
         unit_variance : bool, default False
-            True multiplies all features by one factor, `unit_scale`, so that the mean of their variances is about 1, as
-            the default penalties of other libraries expect it.
+            True multiplies all features by one factor, `unit_scale`, so that the mean of their variances is about 1,
+            which the default penalties of other libraries assume.
 
         Returns
         -------
@@ -189,7 +189,7 @@ class FeatureMap(SavedMap):
         kafeat.errors.DataError
             A column is missing, or a value is not finite or not accepted by a step.
         kafeat.errors.UsageError
-            `X` is not an array or table, `out` has a wrong shape or type, or the map knows no `unit_scale`.
+            `X` is not an array or table, `out` has a wrong shape or type, or the map has no `unit_scale`.
 
         Examples
         --------
@@ -203,7 +203,7 @@ class FeatureMap(SavedMap):
         return self.fill(program, X, jobs, out)
 
     def transform_sparse(self, X: TableLike | Reader) -> Any:
-        """Return the features z(X) as a sparse matrix, without a dense one of all rows.
+        """Return the features z(X) as a sparse matrix, without making a dense matrix of all rows.
 
         The map has to end with a step that keeps zeros: `homogeneous`, `intersection_bins`, `polynomial_features`,
         `one_hot`, `projection` with `matrix: sparse`, a scaler that leaves 0 as it is, or a union of such maps.
@@ -250,7 +250,7 @@ class FeatureMap(SavedMap):
         Returns
         -------
         array (n_rows,) or (n_rows, k)
-            Classes in their own type, or numbers in float64: of k labels, a column for each.
+            Classes in the type of the label, or numbers in float64, with a column for each of k labels.
 
         Raises
         ------
@@ -302,7 +302,7 @@ class FeatureMap(SavedMap):
         return self.fill(self.program("predictions"), X, jobs)
 
     def predict_interval(self, X: TableLike | Reader, level: float = 0.9, jobs: int | None = None) -> Array:
-        """Return an interval, or a set of classes, that holds the label of a row with a given probability.
+        """Return, for each row, an interval or a set of classes that contains the label with a given probability.
 
         Parameters
         ----------
@@ -314,12 +314,12 @@ class FeatureMap(SavedMap):
         Returns
         -------
         array (n_rows, 2) or (n_rows, k, 2) of float64, or (n_rows, n_classes) of bool
-            Lower and upper end of each number. For classes, True for those in the set, in the order of `classes`.
+            Lower and upper end of the interval of each number; or True for each class in the set, ordered as `classes`.
 
         Warns
         -----
         kafeat.errors.KafeatWarning
-            The fit held out too few rows, or the latest ones, so that intervals may hold less than they say.
+            Few rows were held out when fitting, or only the latest, so intervals may miss more labels than promised.
 
         Raises
         ------
@@ -357,7 +357,7 @@ class FeatureMap(SavedMap):
         X : array (n, n_features_in), sparse matrix or table
             Rows as for `transform`.
         Y : array (m, n_features_in), sparse matrix, table or None, default None
-            Other rows; None takes X.
+            Other rows; None: the rows X.
 
         Returns
         -------
@@ -382,7 +382,7 @@ class FeatureMap(SavedMap):
         return self.chain.exact(x, x if Y is None else self._decoded(Y), np.dtype(self.dtype))
 
     def matrix(self, X: TableLike) -> Floats:
-        """Return the map's columns of X as an array.
+        """Return the input columns that the map reads from X, as an array.
 
         Parameters
         ----------
@@ -392,7 +392,7 @@ class FeatureMap(SavedMap):
         Returns
         -------
         array (n_rows, n_features_in)
-            The input features, categories coded, in the dtype that the map reads.
+            The input features, with categories as codes, in the dtype that the map reads.
 
         Raises
         ------
@@ -410,13 +410,13 @@ class FeatureMap(SavedMap):
         return dense(self._decoded(X))
 
     def _decoded(self, X: TableLike) -> InputRows:
-        """Return the map's columns of X in decoded form: texts stay texts."""
+        """Return the input columns that the map reads from X, as numbers and codes; texts stay texts."""
         source, columns = self.source(X)
         return source.decoded(columns, self.input_dtype, self.chunk_rows)
 
     def source(self, X: TableLike | Reader) -> tuple[Reader, Columns]:
         """Return a reader of rows in memory, and those of its columns that the map reads."""
-        # Imported here, because a transform of files does not need it when it starts.
+        # Imported here, so that commands that read files start faster.
         from kafeat.io.readers.memory import MemoryReader, reader_of
 
         source = reader_of(X)

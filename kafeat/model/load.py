@@ -27,7 +27,7 @@ def load(path: str | os.PathLike[str]) -> FeatureMap:
     Raises
     ------
     kafeat.errors.ArtifactError
-        The file is damaged, hostile, of an unknown version, or no model file.
+        The file is not a model file, or is damaged, hostile or of an unknown version.
     kafeat.errors.SystemRefusedError
         The file does not exist or cannot be read.
 
@@ -52,6 +52,6 @@ def load_from(place: Location) -> FeatureMap:
 def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:
     """Load a feature map from the bytes of a model file, as `load` does; `place` names them in messages."""
     fm = serialize.loads(FeatureMap, data, place)
-    # The digest is that of the file as it is, because another version of joblib may write other bytes.
+    # The digest of these bytes, because another version of joblib may write other bytes for the same map.
     vars(fm)["digest"] = hashlib.sha256(data).hexdigest()
     return fm

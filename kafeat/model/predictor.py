@@ -31,7 +31,7 @@ class PredictedLabels:
 
     Attributes:
         names: Names of the label columns; empty if the labels were given in memory.
-        type: Type of the label and of its classes. It does not matter where numbers are predicted.
+        type: Type of the label and of its classes. It is not used if numbers are predicted.
         classes: The classes in ascending order; None if numbers are predicted.
     """
 
@@ -46,7 +46,7 @@ class PredictedLabels:
 
     @property
     def class_array(self) -> Array | None:
-        """The classes as an array of their own type; None if numbers are predicted."""
+        """The classes as an array of the type of the label; None if numbers are predicted."""
         if self.classes is None:
             return None
         if self.type == "integer":
@@ -55,13 +55,13 @@ class PredictedLabels:
 
     @property
     def class_names(self) -> list[str]:
-        """The classes as text, each with a name of its own."""
+        """The names of the classes as text; no two are the same."""
         return [self.name_of(one) for one in self.classes or ()]
 
     def name_of(self, label: Class) -> str:
-        """Return the name of the class of a label, which another file may hold as another type.
+        """Return the name of the class of a label, whose type may differ between files.
 
-        CSV has booleans as text, and numbers for text that looks like numbers.
+        CSV files contain booleans as text, and text that looks like a number is read from them as a number.
         """
         name = str(int(label)) if isinstance(label, float) and label.is_integer() else _spelled(label)
         if self.type == "boolean":
@@ -136,7 +136,7 @@ class FittedPredictor:
         return [names.index(one) for one in asked] if set(asked) == set(names) else None
 
     def has_interval(self, level: float) -> bool:
-        """Return true if enough errors are known for intervals of this level."""
+        """Return true if enough errors of held-out rows are stored for intervals of this level."""
         known = 0 if self.intervals is None else len(self.intervals.scores)
         return level * (known + 1) <= known
 
@@ -148,7 +148,7 @@ class FittedPredictor:
         return outputs[:, 0] if self.n_outputs == 1 else outputs
 
     def interval_cautions(self, split_by: str | None) -> list[str]:
-        """Return why intervals may have a lower coverage than their level, for a config with this `split_by`."""
+        """Return warnings if intervals may cover fewer labels than their level promises, for this `split_by`."""
         by_time = split_by is not None and split_by.startswith("time:")
         return [] if self.intervals is None else self.intervals.cautions(by_time)
 
@@ -163,7 +163,7 @@ class FittedPredictor:
 
     @classmethod
     def from_plain(cls, plain: object, width: int, with_intervals: bool) -> Self:
-        """Read the predictor of an untrusted model file, after a map of this width. Raise `ValueError` if invalid."""
+        """Read the predictor of an untrusted model file, for `width` features. Raise `ValueError` if it is invalid."""
         expected = ["recipe", "state", "labels", *(["intervals"] if with_intervals else [])]
         if not isinstance(plain, dict) or set(plain) != set(expected):
             raise ValueError(f"recipe: expected {', '.join(expected[:-1])} and {expected[-1]}")

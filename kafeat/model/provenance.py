@@ -1,4 +1,4 @@
-"""Provenance of a map as its model file holds it, without clock, host and user."""
+"""The provenance of a map that its model file stores: the data and their hashes, but not time, host and user."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Name = Annotated[str, AfterValidator(_refuse_unprintable)]
 
 
 Value = bool | int | float | Name | list[Any] | dict[str, Any] | None
-"""The type of a parameter's value, as JSON has it."""
+"""The value of a parameter, of any type that JSON has."""
 
 
 class _Record(BaseModel):
     model_config = ConfigDict(defer_build=True, frozen=True, strict=True, extra="forbid")
 
     def __hash__(self) -> int:
-        return hash(self.model_dump_json())  # some fields are lists
+        return hash(self.model_dump_json())  # some fields are lists, which have no hash
 
 
 class Origin(_Record):
@@ -56,13 +56,13 @@ class ChosenParameter(_Record):
 
 
 class Provenance(_Record):
-    """The origins of a map.
+    """The data that a map was fitted on, and the choices made from them.
 
     `label` is a list if there are several label columns. `given` lists rows that the config gives to steps besides the
-    sample, such as landmarks. `split` is the column of train and test; only training rows were fitted on, but `sources`
-    count all rows. `imported` names the origin of a map that was fitted elsewhere, on an unknown number of rows, which
-    is stored as 0. `rows_learned` counts the rows that a predictor was fitted on, and `weight` is the column of their
-    weights.
+    sample, such as landmarks. `split` is the column that marks training and test rows; only training rows were fitted
+    on, but `sources` count all rows. `imported` names the origin of a map that another library fitted, on an unknown
+    number of rows, which is stored as 0. `rows_learned` counts the rows that a predictor was fitted on, and `weight` is
+    the column of their weights.
     """
 
     sources: list[Origin]
@@ -77,5 +77,5 @@ class Provenance(_Record):
     weight: Name | None = None
 
     def to_plain(self) -> dict[str, Any]:
-        """Return it as builtins, without empty entries."""
+        """Return the record as builtins, without entries that have their defaults."""
         return self.model_dump(exclude_defaults=True) | {"label": self.label}

@@ -1,4 +1,4 @@
-"""A map as a file: its bytes, its digest, its pickle, and equality of maps."""
+"""Save a map, and what follows from the bytes of its file: digest, pickle and equality."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafeat.model import artifact, serialize
 
 
 class SavedMap:
-    """A map that can be saved. Its fields are those of the dataclass that inherits from it."""
+    """Base class of `FeatureMap` with the methods to save it. The subclass is a dataclass and has the fields."""
 
     chain: Chain
 
@@ -29,7 +29,7 @@ class SavedMap:
         Raises
         ------
         kafeat.errors.UsageError
-            The map cannot be saved, as its kernel is a Python function.
+            The map cannot be saved, because its kernel is a Python function.
 
         Examples
         --------
@@ -48,7 +48,7 @@ class SavedMap:
         path : str or path
             Path or URI of the file.
         overwrite : bool, default True
-            True replaces an existing file, False refuses to.
+            True replaces an existing file, False raises an error.
         fsync : bool, default True
             True returns only when the file is on the disk.
 
@@ -81,9 +81,9 @@ class SavedMap:
         return hash(self._content)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Every later version reads the bytes, wherever its classes are. A Python function cannot be saved.
+        # Later versions can read the bytes, even if they move classes. A map with a Python function has no bytes.
         if self._unsaved:
-            names = [one.name for one in fields(self)]  # type: ignore[arg-type]  # of the dataclass
+            names = [one.name for one in fields(self)]  # type: ignore[arg-type]  # `self` is a dataclass
             return type(self), tuple(getattr(self, name) for name in names)
         return serialize.loads, (type(self), self.dumps(), "<pickle>")
 
@@ -91,13 +91,13 @@ class SavedMap:
     def digest(self) -> str | None:
         """SHA-256 of the saved file in hex, as `sha256sum` prints it.
 
-        None for a map that cannot be saved, as its kernel is a Python function.
+        None for a map that cannot be saved, because its kernel is a Python function.
         """
         return None if self._unsaved else str(self._content)
 
     @cached_property
     def _content(self) -> object:
-        """The content that is the same only for equal maps."""
+        """A value that is equal for equal maps only: the digest, or a new object if the map cannot be saved."""
         return object() if self._unsaved else hashlib.sha256(self.dumps()).hexdigest()
 
     @property

@@ -1,4 +1,4 @@
-"""Convert a feature map to the bytes of its file, by builtins and arrays, and back with full validation."""
+"""Convert a feature map to the content of its file (builtins and arrays), and back with full validation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ M = TypeVar("M")
 
 @contextmanager
 def _refused_content(place: str, version: object) -> Iterator[None]:
-    """Raise the errors of an untrusted model file as `ArtifactError`, with place, short text and version."""
+    """Convert errors about an untrusted model file to `ArtifactError`s with place, shortened text and version."""
     try:
         yield
         return
@@ -52,7 +52,7 @@ def _refused_content(place: str, version: object) -> Iterator[None]:
 
 @contextmanager
 def _at(place: str) -> Iterator[None]:
-    """Put the place of an entry in front of the errors of the block."""
+    """Put a place, such as `steps[0]`, in front of the messages of errors in the block."""
     try:
         yield
     except ValidationError as error:
@@ -62,7 +62,7 @@ def _at(place: str) -> Iterator[None]:
 
 
 def _first(error: ValidationError) -> str:
-    """Return the place of the first entry that pydantic refuses, and why."""
+    """Return the place of the first entry that pydantic rejects, and the reason."""
     first = error.errors()[0]
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
@@ -73,7 +73,7 @@ def loads(make: Callable[..., M], data: bytes, place: str) -> M:
 
 
 def build(make: Callable[..., M], content: Mapping[str, Any], place: str) -> M:
-    """Return the map for the content of a model file."""
+    """Return the map that `make` builds from the content of a model file."""
     with _refused_content(place, content.get("kafeat")):
         fm: Any = make(**_read_content(content))
         # fails if the state has numbers that the dtype cannot hold
@@ -118,7 +118,7 @@ def _chain_content(chain: Chain) -> list[dict[str, Any]]:
 
 
 def _read_content(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a `FeatureMap` from an untrusted model file. Raise `ValueError` and others if invalid."""
+    """Return the fields of a `FeatureMap` from an untrusted model file. Raise `ValueError` or another if invalid."""
     _check_plain(content)
     columns = Columns.from_plain(content["columns"])
     _update([content["config"], content["steps"]], "dialect" in content["columns"])
@@ -148,7 +148,7 @@ def _read_content(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_plain(content: Mapping[str, Any]) -> None:
-    """Refuse missing and unknown entries, and invalid entries with a single value."""
+    """Raise ValueError for missing and unknown entries, and for invalid entries that hold a single value."""
     version = content.get("format")
     if type(version) is not int or not 1 <= version <= WITH_INTERVALS:
         raise ValueError(f"format: expected a number from 1 to {WITH_INTERVALS}, got {spell(version)}")
@@ -173,7 +173,7 @@ def _check_plain(content: Mapping[str, Any]) -> None:
 def _update(content: object, has_timezones: bool) -> None:
     """Update recipes and states of earlier versions, in place.
 
-    Where no time zone is given, times were in UTC. `preimages` of nystroem never changed a feature.
+    Models without a time zone read times in UTC. `preimages` of nystroem are removed: they never changed a feature.
     """
     if isinstance(content, dict):
         if content.get("kind") == "date_parts" and not has_timezones:

@@ -13,7 +13,7 @@ from kafeat.io.storage.location import location_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load_from, loads
 
-# Number of recently used maps that a worker keeps.
+# Number of recently used maps that a worker keeps in memory.
 _MOST = 4
 _loaded: dict[str, FeatureMap] = {}
 _lock = threading.Lock()
@@ -53,7 +53,7 @@ class SharedMap:
 
 
 def shared(model: str | os.PathLike[str] | Location | FeatureMap | SharedMap) -> SharedMap:
-    """Make a map that can be pickled and sent to other processes.
+    """Return a reference to a map that can be pickled and sent to other processes.
 
     A path is sent with its digest, and every process reads the file. A `FeatureMap` is sent as bytes. Raises
     `UsageError` for a map that cannot be saved, because its kernel is a Python function.
@@ -75,7 +75,7 @@ def shared(model: str | os.PathLike[str] | Location | FeatureMap | SharedMap) ->
 
 
 def _remember(digest: str, fm: FeatureMap) -> None:
-    """Keep a map as the latest. Its derived arrays are computed here under the lock, once for all threads."""
+    """Store a map as the last used. Its derived arrays are computed here under the lock, once for all threads."""
     fm.program()
     _loaded.pop(digest, None)
     _loaded[digest] = fm

@@ -348,7 +348,7 @@ def test_a_model_that_memory_is_too_small_for_is_not_called_bad(
 
 def test_truncation_anywhere_is_noticed(good, tmp_path):
     for length in sorted({0, 1, 10, len(good) // 3, len(good) // 2, *range(len(good) - 60, len(good))}):
-        refused(good[:length], tmp_path, "it is cut short, or no model|it is damaged")
+        refused(good[:length], tmp_path, "it is truncated, or not a model|it is damaged")
 
 
 def test_appended_bytes_are_noticed(good, tmp_path):

@@ -161,7 +161,7 @@ REFUSED = {
     "no label": (lambda: kafeat.fit(config(), TABLE), UsageError, "expected a label to predict"),
     "class weights": (lambda: fitted(class_weight="balanced"), ConfigError, "class_weight: expected none with `task"),
     "intervals": (
-        lambda: fitted(intervals=True).predict_interval(X), UsageError, "on another label than probabilities",
+        lambda: fitted(intervals=True).predict_interval(X), UsageError, "on a label other than probabilities",
     ),
     "learner": (
         lambda: kafeat.evaluate(config=config(), data=TABLE, label=NAMES, learner="logistic"),

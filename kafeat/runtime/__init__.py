@@ -1,1 +1,1 @@
-"""Run chunks in threads, and parts on engines."""
+"""Run chunks of rows in threads, and parts of data sets on engines."""

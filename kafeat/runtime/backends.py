@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import distributed
 
 _CONNECT_SECONDS = 30
-# Items per thread, so that a thread has its next item as soon as it finishes one.
+# Items submitted per thread, so that a thread has its next item as soon as it finishes one.
 _AHEAD = 2
 # Threads that fetch results over the network.
 _GATHERED_AT_ONCE = 8
@@ -60,7 +60,7 @@ def _dask(engine: Engine) -> Iterator[Pool]:
     sent, lost = dict[Any, Any](), SimpleQueue[tuple[Any, str]]()
 
     def hear(event: tuple[float, Any]) -> None:
-        # Dask gives the work of a lost worker to others, without notifying anyone who waits for it.
+        # Dask gives the work of a lost worker to other workers, and does not notify the client.
         told = event[1] if isinstance(event[1], dict) and event[1].get("action") == "remove-worker" else {}
         for key in told.get("processing-tasks", ()):
             if key in sent:
@@ -76,19 +76,19 @@ def _dask(engine: Engine) -> Iterator[Pool]:
     def check() -> None:
         if client.status != "running":
             raise SystemRefusedError(
-                f"{engine.address}: expected the Dask scheduler to stay, got a lost connection; what is done stays "
-                "done: run again with --resume",
+                f"{engine.address}: expected the Dask scheduler to stay, got a lost connection; the finished parts are "
+                "kept: run again with --resume",
                 retry=True,
             )
 
     try:
         _wait_for_workers(client, engine.address)
         client.subscribe_topic("all", hear)
-        # Enough for a cluster that grows, but bounded.
+        # Enough even if the cluster grows, but limited.
         at_once = engine.jobs or max(1000, 4 * sum(client.nthreads().values()))
         yield Pool(submit, at_once, check, lost=lost)
     finally:
-        with suppress(Exception):  # the work is done or has failed, however the cluster ends
+        with suppress(Exception):  # the work has ended, so errors of the cluster do not matter
             client.close(timeout=5)
         gathering.shutdown(wait=False, cancel_futures=True)
 
@@ -101,11 +101,11 @@ def _dask_client(address: str | None) -> distributed.Client:
             f"--engine dask: expected its packages, got: {error}; pip install 'kafeat[dask]'"
         ) from error
     for name in ("distributed", "distributed.client", "tornado", "tornado.application"):
-        # They have their own handlers, which write to stderr, and the command's log receives what they pass on.
+        # Remove Dask's handlers, which write to stderr. The command's log receives the records instead.
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = True
-        logger.setLevel(logging.CRITICAL)  # their warnings are about faults that are handled here
+        logger.setLevel(logging.CRITICAL)  # lower levels are about faults that are handled here
     try:
         return distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:

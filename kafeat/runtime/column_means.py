@@ -12,9 +12,9 @@ from kafeat.types import Array, Floats
 
 
 class Difference(NamedTuple):
-    """The mean of a column, or its share of missing values, here and in the training rows, and the difference in units.
+    """The mean of a column, or its share of missing values, in new rows and in the training rows.
 
-    The unit is the standard deviation of the column, or of the indicator of a missing value.
+    `units` is the difference in standard deviations of the column, or of the indicator of a missing value.
     """
 
     column: int
@@ -25,7 +25,7 @@ class Difference(NamedTuple):
 
 
 def column_sums(X: InputRows) -> Floats:
-    """Return the count and the sum of the known values of each column of rows (n, d), (2, d). Texts have none."""
+    """Return the counts and sums (2, d) of the known values of each column of rows (n, d); 0 for columns of text."""
     if isinstance(X, TextRows):
         sums = np.zeros((2, X.width))
         sums[:, X.plain] = column_sums(X.numbers)
@@ -49,7 +49,7 @@ class ColumnMeans:
 
     @classmethod
     def of(cls, X: InputRows, columns: Array) -> Self | None:
-        """Return the means of the columns with these numbers (k,) in rows X (n, d), or None if squares overflow."""
+        """Return the means of the columns at the positions `columns` (k,) of X (n, d), or None if squares overflow."""
         with np.errstate(over="ignore", invalid="ignore"):
             known, total = column_sums(X)
             count = np.maximum(known, 1.0)
@@ -64,7 +64,7 @@ class ColumnMeans:
         return cls(known[columns], mean[columns], deviation, len(X))
 
     def differences(self, sums: Floats, rows: int) -> list[Difference]:
-        """Return the columns that differ in these rows by more than three standard errors, most first."""
+        """Return the columns that differ in new rows by more than three standard errors, largest difference first."""
         known, here = sums[0], sums[1] / np.maximum(sums[0], 1.0)
         lost, lost_of_fit = 1.0 - known / rows, 1.0 - self.known / self.rows
         share = (rows * lost + self.rows * lost_of_fit) / (rows + self.rows)
@@ -94,11 +94,11 @@ class ColumnMeans:
         known, mean, deviation = plain
         if (known < 0.0).any() or (known > rows).any() or (deviation < 0.0).any():
             raise ValueError(
-                "feature_mean.columns: expected counts from 0 to that of the rows, and deviations"
+                "feature_mean.columns: expected counts from 0 to the number of rows, and deviations of at least 0"
             )
         return cls(known, mean, deviation, rows)
 
 
 def _squares(X: Floats, mean: Floats) -> Floats:
-    """Return the squared distances of rows X (n, d) from the mean (d,), with 0 for missing values."""
+    """Return the squared deviations of X (n, d) from the means (d,), with 0 for missing values."""
     return np.nan_to_num(np.square(X - mean), nan=0.0, posinf=np.inf)

@@ -25,7 +25,7 @@ from kafeat.runtime.column_means import ColumnMeans
 from kafeat.types import Array, ArrayOf, Floats
 
 MOST_ROWS = 10_000
-"""The most rows for the mean of the training features: more would cost more time than they add power."""
+"""Largest number of rows for the mean of the training features: more rows cost time but add little power."""
 _PAIRS = 512
 
 
@@ -47,15 +47,15 @@ def traces(features: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _consistent(first: np.float64, second: np.float64, third: np.float64) -> Floats:
-    """Move the traces into the bounds that hold for a covariance, which estimates may violate.
+    """Clip estimated traces to the bounds that hold for the traces of every covariance.
 
-    They are numbers of NumPy, because those of Python raise an error where these overflow to infinity.
+    The traces are NumPy's floats, which overflow to infinity where Python's floats would raise an error.
     """
     second = min(second, first**2)
     if not second > 0.0:
-        second = first**2  # of one pair, or of features that do not vary
+        second = first**2  # only one pair of rows, or constant features
     third = min(max(third, second**2 / first if first else np.float64(0.0)), second**1.5)
-    if not third > 0.0:  # too small for a number: both stand for features that do not vary
+    if not third > 0.0:  # underflow: treat the features as constant
         second = third
     return np.array([first, second, third])
 
@@ -86,7 +86,7 @@ class ColumnRanges:
 
     @classmethod
     def empty(cls, width: int) -> Self:
-        """Return the ranges of no rows."""
+        """Return ranges without a value yet, all NaN."""
         return cls(np.full(width, np.nan), np.full(width, np.nan))
 
     def adding(self, X: InputRows) -> ColumnRanges:
@@ -109,11 +109,11 @@ class ColumnRanges:
         return ColumnRanges(low, high)
 
     def joined(self, other: ColumnRanges) -> ColumnRanges:
-        """Return the ranges of the rows of both."""
+        """Return ranges that contain the values of both."""
         return ColumnRanges(np.fmin(self.low, other.low), np.fmax(self.high, other.high))
 
     def named(self, inputs: Iterable[tuple[str, int]]) -> dict[str, list[float | None]]:
-        """Return both ends for each input, which has a name and a place; null if all its values were missing."""
+        """Return both ends of the range of each input (name and position), or None if all its values were missing."""
         ends = {name: (float(self.low[j]), float(self.high[j])) for name, j in inputs}
         return {name: [None if value != value else value for value in both] for name, both in ends.items()}
 
@@ -150,7 +150,7 @@ class ColumnRanges:
 
 
 def _numbers(X: InputRows) -> Array | slice:
-    """Return the features that are not texts, because texts have no range."""
+    """Return an index of the features that are not counts of texts, because only these have ranges."""
     return X.plain if isinstance(X, TextRows) else slice(None)
 
 
@@ -161,7 +161,7 @@ class DriftTest:
     Attributes:
         p_value: Probability of a difference of at least that size, if the rows are drawn like the training rows.
         distance: Distance of the two means.
-        usual: Root of the mean squared distance of such rows.
+        usual: Root mean square of that distance for rows drawn like the training rows.
     """
 
     p_value: float
@@ -171,7 +171,7 @@ class DriftTest:
 
 @dataclass(frozen=True, eq=False)
 class FeatureMean:
-    """The mean (D,) of the features of `rows` rows, and the traces (3,) of powers of their covariance.
+    """The mean (D,) of the features of `rows` rows, and the traces (3,) of the first powers of their covariance.
 
     `columns` are the means of the input columns, or None if their squares overflow or an older kafeat wrote the file.
     """
@@ -185,9 +185,9 @@ class FeatureMean:
     def of_sample(
         cls, transform: Transform, X: Floats, dtype: np.dtype[Any], rng: np.random.Generator, inputs: Array
     ) -> Self | None:
-        """Transform rows X (n, d), or some of many. Return None if squares of the features overflow.
+        """Return the mean of the features of rows X (n, d), or of `MOST_ROWS` of them; None if squares overflow.
 
-        `inputs` are the numbers of the columns that a test of drift names.
+        `inputs` are the positions of the input columns that a test of drift may name.
         """
         if len(X) > MOST_ROWS:
             X = X[np.sort(rng.choice(len(X), size=MOST_ROWS, replace=False))]
@@ -209,7 +209,7 @@ class FeatureMean:
         return scale if limits.tiny < scale < limits.max else None
 
     def test(self, total: Array, rows: int) -> DriftTest | None:
-        """Compare with `rows` rows whose features have the sum `total` (D,). Return None if there are no rows."""
+        """Test whether `rows` new rows, whose features have the sum `total` (D,), have this mean; None if no rows."""
         if not rows:
             return None
         difference = total / rows - self.mean
@@ -224,7 +224,7 @@ class FeatureMean:
 
     @classmethod
     def from_plain(cls, plain: object, width: int, inputs: int = 0) -> Self:
-        """Read the dict of an untrusted model file with so many inputs. Raise `ValueError` if it is invalid."""
+        """Read the dict of an untrusted model file for D = `width`. Raise `ValueError` if it is invalid."""
         rows = plain.get("rows") if isinstance(plain, dict) else None
         if not isinstance(plain, dict) or type(rows) is not int or rows < 1:
             raise ValueError("feature_mean.rows: expected a whole number of at least 1")

@@ -23,7 +23,7 @@ class Engine:
     Attributes:
         name: One of `ENGINES`.
         address: Address of the Dask scheduler.
-        jobs: Number of items that run at once; None takes all cores or all workers.
+        jobs: Number of items that run at once; None: as many as there are cores or workers.
     """
 
     name: str = "threads"
@@ -41,7 +41,7 @@ class Engine:
         return self.name != "dask"
 
     def check(self) -> None:
-        """Refuse an unknown name, and a missing or superfluous address."""
+        """Raise UsageError for an unknown name, and for a missing or superfluous address."""
         if self.name not in ENGINES:
             raise UsageError(f"--engine: expected threads, processes or dask, got {self.name!r}")
         if self.address is not None and self.name != "dask":
@@ -53,7 +53,7 @@ class Engine:
 
 
 _PATIENCE_SECONDS = 10.0
-"""Seconds to wait for stopped work."""
+"""Seconds to wait until stopped work has ended."""
 
 
 class Stop:
@@ -104,11 +104,11 @@ class Pool:
     """A running engine.
 
     Attributes:
-        submit: `submit(work, item)` returns a future; its error is the fate of the worker, as `work` raises nothing.
+        submit: `submit(work, item)` returns a future. An error in it means that the worker died: `work` raises none.
         at_once: Number of items to submit at once.
         check: Raises an error if the engine is lost.
         stop: Ends work in this process when the engine is ended early.
-        lost: Items that a lost worker had, each with the worker, or what is known of its end.
+        lost: Items whose worker was lost, each with the address of the worker or the error.
     """
 
     submit: Callable[[Callable[[Any], Any], Any], Future[Any]]
@@ -122,7 +122,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 ATTEMPTS = 2
-"""Attempts together with other items. If its worker died every time, an item gets a last attempt without others."""
+"""Attempts at an item while others run. If its worker dies each time, one more attempt follows without others."""
 
 _CHECK_SECONDS = 0.5
 _LONGEST = 100

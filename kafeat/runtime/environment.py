@@ -1,4 +1,4 @@
-"""Describe the environment of this process: processor cores, library versions, and the core that BLAS uses."""
+"""Describe the environment of this process: processor cores, library versions, BLAS and compiled functions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def machine() -> dict[str, str]:
 
 
 def process() -> dict[str, Any]:
-    """Return what identifies this process: its command line without secrets, host, process number and user."""
+    """Return the identity of this process: its command line without secrets, host, process number and user."""
     from getpass import getuser
     from socket import gethostname
 
@@ -62,7 +62,7 @@ def now() -> str:
 
 
 def describe() -> list[str]:
-    """Return lines about versions, machine, and the processor type that BLAS uses."""
+    """Return lines for people about versions, the machine with its BLAS, and whether compiled functions are used."""
     from kafeat.compiled.library import describe as describe_core
 
     computer = machine()
@@ -94,7 +94,7 @@ def cores() -> int:
 
 
 def _quota(folder: Path) -> float | None:
-    """Return the number of cores that the control group (Linux, version 2 or 1) may use."""
+    """Return the number of cores that the control group (Linux, version 2 or 1) may use, or None without a limit."""
     for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
         try:
             quota, period = " ".join((folder / name).read_text() for name in names).split()

@@ -1,6 +1,6 @@
-"""A bounded, ordered map over items in threads, with limits for items read ahead and for waiting results.
+"""Apply a function to items in threads, in order, with limits on items read ahead and on waiting results.
 
-The calling thread and helpers work on items in memory, and nothing is read ahead.
+If the items are in memory, nothing is read ahead, and the calling thread is one of the workers.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from kafeat.contract.threads import check, share_work
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Seconds to wait for a reader that is blocked, for example on a pipe. After that, it ends with the process.
+# Seconds to wait for the end of the reading thread. It may be blocked, for example on a pipe, until the process ends.
 _PATIENCE_SECONDS = 5.0
 
 
 def prefetch(items: Iterator[T], ahead: int) -> Iterator[T]:
-    """Yield the items while a thread reads ahead. At most `ahead` items wait, and the thread holds one more."""
+    """Yield the items while a thread reads ahead: at most `ahead` items, and one more that it is reading."""
     waiting: queue.SimpleQueue[tuple[T] | BaseException | None] = queue.SimpleQueue()
     room, stop = threading.Semaphore(ahead), threading.Event()
 
@@ -106,7 +106,7 @@ def _by_pool(
 
 
 def _keeping_error(items: Iterator[T], errors: list[Exception]) -> Iterator[T]:
-    """Yield the items. Keep an error of the next item until the results of all earlier ones are yielded."""
+    """Yield the items. Append an error of the iterator to `errors`, to be raised after all results are yielded."""
     try:
         yield from items
     except Exception as error:

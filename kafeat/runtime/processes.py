@@ -1,4 +1,4 @@
-"""Worker processes of this machine. Each has its own executor, so that one that dies harms no other."""
+"""Worker processes on this machine, each with its own executor, so that one that dies does not harm the others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _launch = threading.Lock()
 
 
 class Processes:
-    """Executors of one process each, with a thread for each, so that no signal interrupts the start of a process."""
+    """Executors with one process each. Threads start the processes, because a signal does not interrupt a thread."""
 
     def __init__(self, jobs: int) -> None:
         self._threads = ThreadPoolExecutor(jobs, "kafeat-engine")
@@ -48,7 +48,7 @@ class Processes:
             with _launching():
                 executor = self._free.pop() if self._free else self._add()
                 future = executor.submit(_do, call)
-        except BrokenProcessPool:  # its process died idle, or with an earlier item
+        except BrokenProcessPool:  # the process died while idle, or with an earlier item
             return self._run(call)
         try:
             return future.result()
@@ -75,7 +75,7 @@ def _launching() -> Iterator[None]:
         main, before = sys.modules["__main__"], {name: os.environ.get(name) for name in _ENVIRONMENT}
         try:
             os.environ.update(_ENVIRONMENT)
-            resource_tracker.ensure_running()  # because it unblocks the signal
+            resource_tracker.ensure_running()  # first, because this unblocks the signal
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             sys.modules["__main__"] = ModuleType("__main__")
             yield
@@ -87,7 +87,7 @@ def _launching() -> Iterator[None]:
 
 
 def _begin(driver: Connection) -> None:
-    os.setsid()  # signals to the group of the driver must not reach it
+    os.setsid()  # signals to the process group of the parent must not reach this process
     os.dup2(2, 1)  # keep what libraries print out of stdout
     threading.Thread(target=_watch, args=(driver,), name="kafeat-watch", daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""The one road for rows: run a program on chunks, yield results in order, and reject or set aside bad rows."""
+"""Run a program on chunks of rows, yield results in order, and reject or set aside bad rows. All rows go this way."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from kafeat.runtime.ordered_map import ordered_map, prefetch
 from kafeat.types import Array, Floats, Mask
 
 Bad = dict[int, InvalidValueError]
-"""The rows of a chunk that are set aside, and the reasons."""
+"""The bad rows of a chunk, by their numbers in it, and their errors."""
 
 
 class Target(Protocol):
-    """A target of dense results, which provides memory for them and is notified when that is filled."""
+    """A destination of dense results: it provides memory for each chunk, and is called when the memory is filled."""
 
     def buffer(self, start: int, rows: int) -> Floats:
         """Return memory for the results of `rows` rows from row `start` on, (rows, width)."""
 
     def filled(self, start: int, block: Floats) -> None:
-        """Note that the memory is filled. The worker's thread calls this."""
+        """Do something with the filled memory, such as writing it. The worker's thread calls this."""
         return
 
 
 @dataclass(frozen=True)
 class InMemory(Target):
-    """A target that is one array."""
+    """A target that is one array for all rows."""
 
     out: Floats
 
@@ -65,8 +65,8 @@ class RowPolicy:
 
     Attributes:
         set_aside: True sets bad rows aside, False makes the first one an error.
-        column_ranges: Ranges outside of which values are counted; None counts none.
-        sums: True adds up the features.
+        column_ranges: Ranges of the columns, to count the values outside; None: do not count.
+        sums: True sums the features and the input columns.
         advice: End of the message about a bad row, with its remedy.
     """
 
@@ -85,13 +85,13 @@ class Done:
 
     Attributes:
         chunk: The rows of the input.
-        features: Features or predictions (rows, width): NaN for bad rows, whose sparse features mean nothing.
-        clipped: Values outside of the range that a step was fitted on, which were replaced by its nearest end.
+        features: Features or predictions (rows, width). Those of bad rows are NaN, or arbitrary if they are sparse.
+        clipped: Number of values that a step clipped to the range of its training rows.
         bad_rows: Rows that were set aside, numbered within the chunk, and their problems.
         outside: Counts (d,) of values outside of the column ranges, for each input feature; None if not counted.
-        ranges: Those of the chunk itself; None if values outside are not counted.
+        ranges: Ranges of the columns of this chunk; None if values outside are not counted.
         total: Sum (n_components,) of the features in float64; None if not asked for.
-        inputs: Numbers and sums of the known values of each input column, (2, d); None without `total`.
+        inputs: Counts and sums of the known values of each input column, (2, d); None without `total`.
     """
 
     chunk: Chunk
@@ -157,7 +157,7 @@ def fill(
 ) -> Floats:
     """Return the results of all rows of a source, written to `out` if that is given."""
     if source.rows is None:
-        raise TypeError("a source in memory knows its rows")
+        raise TypeError("expected a source with a known number of rows")
     shape = (source.rows, program.width)
     if out is None:
         out = np.empty(shape, program.dtype)
@@ -192,9 +192,9 @@ def fill_chunk(
 
 
 def shared_work(program: Program, chunk_rows: int, rows: int, jobs: int | None) -> tuple[int, int]:
-    """Return a height of chunks that gives every worker about four, and the number of workers.
+    """Return the number of rows in a chunk, such that each worker gets about four chunks, and the number of workers.
 
-    The height is a multiple of the tile height, so that the bytes are the same as with chunks of full height.
+    The chunks consist of whole tiles, so that the results have the same bytes as with chunks of `chunk_rows` rows.
     """
     jobs = 1 if jobs is None and rows <= program.rows else count_jobs(jobs)
     tiles = -(-rows // (4 * jobs * program.rows))
@@ -203,7 +203,7 @@ def shared_work(program: Program, chunk_rows: int, rows: int, jobs: int | None) 
 
 
 class _Worker:
-    """A worker that transforms a chunk, or each tile of it where bad rows are set aside. It has its own buffers."""
+    """A worker, with its own buffers, that transforms whole chunks or, to set bad rows aside, tile by tile."""
 
     def __init__(self, program: Program, target: Target | None, policy: RowPolicy) -> None:
         self._program, self._target, self._policy = program, target, policy
@@ -229,7 +229,7 @@ class _Worker:
         return done
 
     def _setting_aside(self, X: InputRows, out: Floats | None, above: int, bad: Bad) -> Made:
-        """Run tile by tile, and add rejected rows to `bad`. A good row takes the place of each bad one."""
+        """Transform tile by tile, with a good row in place of each bad row, and add bad rows to `bad`."""
         pieces, clipped = list[Any](), np.zeros(len(X), np.int64)
         for tile, place in tiles(len(X), self._program.rows, above):
             made = self._tile(X[tile], None if out is None else out[tile], tile.start, place, bad)
@@ -250,7 +250,7 @@ class _Worker:
         return Made(nothing if out is None else out, None)
 
     def _done(self, chunk: Chunk, X: InputRows, made: Made, bad: Bad) -> Done:
-        """Count and sum what the policy requests. Bad rows do not count."""
+        """Return the results of a chunk, with the counts and sums of good rows that the policy requests."""
         features, clipped = made
         good: Any = _good(len(X), list(bad)) if bad else slice(None)
         if isinstance(features, np.ndarray) and bad:

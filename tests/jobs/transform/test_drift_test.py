@@ -143,7 +143,7 @@ def test_the_command_writes_it_down(fm, tmp_path, run):
         ),
         ({"columns": np.ones((3, 3))}, r"columns: expected the shape \(3, 2\)"),
         ({"columns": [1.0]}, "feature_mean: expected a dict of arrays"),
-        ({"columns": np.full((3, 2), 6.0)}, "columns: expected counts from 0 to that of the rows"),
+        ({"columns": np.full((3, 2), 6.0)}, "columns: expected counts from 0 to the number of rows"),
     ],
 )
 def test_a_strangers_mean_is_checked(change, what):

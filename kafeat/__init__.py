@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from kafeat._version import __version__
 
-# Type checkers assume True. Not from `typing`, because an early interrupt could hit its import: see __main__.py.
+# Type checkers assume True. Importing `typing` here is slow, and __main__.py does not handle an interrupt yet.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any

@@ -1,4 +1,4 @@
-"""The start of the process. Nothing is imported before an interrupt is sure to end it without a traceback."""
+"""The entry point of the process: it makes Ctrl-C end the process silently before it imports anything slow."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 class _WithoutPandas:
     """A module finder that hides pandas.
 
-    Arrow imports pandas to check whether a list is one of its columns, which takes longer than a whole short command.
+    PyArrow imports pandas to check whether a list is a pandas column. The import lasts longer than a short command.
     """
 
     @staticmethod
     def find_spec(name: str, _path: object = None, _target: object = None) -> None:
         if name == "pandas":
-            raise ModuleNotFoundError("a transform does without pandas", name=name)
+            raise ModuleNotFoundError("kafeat hides pandas from this command", name=name)
 
 
 def main() -> NoReturn:
-    """Run `kafeat`, or `python -m kafeat`."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the command line handles it
-    # It would search all installed packages.
+    """Run the command line, started as `kafeat` or as `python -m kafeat`."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # end silently until the command line handles Ctrl-C
+    # Pydantic would search all installed packages for its plugins.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if sys.argv[1:2] in (["transform"], ["predict"]):
-        # Dask needs pandas: --engine, or KAFEAT_ENGINE and the like.
+        # Dask needs pandas, and --engine or a variable such as KAFEAT_ENGINE may choose Dask.
         if not any("engine" in word.lower() for word in (*sys.argv[2:], *os.environ)):
             sys.meta_path.insert(0, _WithoutPandas)
-        gc.disable()  # until the job begins: no import is garbage, and checking that takes a tenth of the start
+        gc.disable()  # until the job begins: imports leave no garbage, and a search for it costs a tenth of the start
     from kafeat.cli.main import main as run
 
     run()

@@ -1,7 +1,6 @@
 """Transform Dask DataFrames and arrays: `kafeat.dask.transform(ddf, model)`, and `predict` for predictions.
 
-The result is lazy. A task is one thread, and needs memory for one partition and its features. The
-workers need kafeat.
+The result is lazy. A task runs in one thread, and needs memory for one partition and its features. Workers need kafeat.
 """
 
 from __future__ import annotations
@@ -53,22 +52,22 @@ def transform(
 ) -> dd.DataFrame | da.Array:
     """Return the features of every row of a Dask DataFrame or array, lazily.
 
-    Each process loads the map once. A large map costs less as a path, above all with the scheduler `processes`, which
-    sends a map in memory with every task.
+    Each process loads the map once. Pass a large map by its path, above all with the scheduler `processes`, which sends
+    a map in memory with every task.
 
-    Index, divisions and partitions of a DataFrame stay. Columns are matched by name; a map without names takes the
+    A DataFrame keeps its index, divisions and partitions. Columns are matched by name; a map without names reads the
     numeric columns by position. Columns of lists must not be converted to text: set `dataframe.convert-string` to False
     before reading them. Arrays are matched by position; their chunks along the columns are joined.
 
-    The borders of partitions may change the last bit of a feature, which can depend on the place of a row in its tile.
-    The features of a partition are those of a file with the same rows.
+    Other partitions may change the last bit of a feature, because rounding can depend on where a row stands in a block
+    of rows. A partition gives the same features as a file with the same rows.
 
     Parameters
     ----------
     ddf : dask.dataframe.DataFrame or dask.array.Array (n_rows, n_features_in)
         Input rows.
     model : str, path or FeatureMap
-        A map, or a path that every worker can read. Workers refuse a file that differs from the one read here.
+        A map, or a path that every worker can read. Workers raise an error if their file differs from the client's.
     keep : list of str or "all", default ()
         Passthrough columns, which are copied unchanged; only for DataFrames.
     layout : {"columns", "list"}, default "columns"
@@ -76,7 +75,7 @@ def transform(
     prefix : str or None, default None
         Prefix of the feature columns, or name of the list column; None gives f0, f1, … or features.
     dtype : {"float16", "float32", "float64"} or None, default None
-        Type of the features; None takes that of the map.
+        Type of the features; None: the type of the map.
     unit_variance : bool, default False
         True multiplies all features by one factor, so that the mean of their variances is about 1.
 
@@ -123,15 +122,15 @@ def predict(
     ddf, model, keep
         As for `transform`.
     prefix : str or None, default None
-        Prefix of the columns of predictions; None gives none.
+        Prefix of the prediction columns; None: no prefix.
     dtype : {"float16", "float32", "float64"} or None, default None
-        Type of probabilities and predicted numbers; None takes float64.
+        Type of probabilities and predicted numbers; None: float64.
 
     Returns
     -------
     dask.dataframe.DataFrame or dask.array.Array (n_rows, k)
-        Of a DataFrame, passthrough columns, then `prediction` and for classes `probability_CLASS`, or for several
-        labels `prediction_LABEL`. Of an array, the probabilities or the predicted numbers.
+        For a DataFrame: passthrough columns, then `prediction` and a column `probability_CLASS` for each class, or a
+        column `prediction_LABEL` for each of several labels. For an array: the probabilities or the predicted numbers.
 
     Raises
     ------
@@ -174,7 +173,7 @@ def _lazy(
         _partition,
         _task(_TaskInputs(sent, frame, tuple(reads))),
         meta=_assembled(part._meta, frame, outputs, frame.memory(outputs).buffer(0, 0)),
-        enforce_metadata=False,  # every task would carry the names of all features
+        enforce_metadata=False,  # otherwise Dask stores the names of all features in every task
         token=_KEY,
     )
 
@@ -189,7 +188,7 @@ class _TaskInputs:
 
 
 def _reads(names: Reader, fm: FeatureMap, not_features: Sequence[str]) -> list[str]:
-    """Return the columns that may be features."""
+    """Return the names of the columns that the map may read as features."""
     if not fm.columns.positional:
         reads = [column.name for column in fm.columns.features]
     else:
@@ -199,14 +198,14 @@ def _reads(names: Reader, fm: FeatureMap, not_features: Sequence[str]) -> list[s
 
 
 def _check_types(meta: pd.DataFrame, fm: FeatureMap, reads: Sequence[str]) -> None:
-    """Refuse wrong types before anything runs. Objects and text are not checked, because they may hold lists."""
+    """Raise an error for wrong types before a task runs. Columns of objects or text may hold lists: skip the check."""
     table = _table(meta, reads, "<DataFrame>")
     if not any(pa.types.is_null(kind) or is_text(kind) for kind in table.schema.types):
         match(TableReader(table, "<DataFrame>"), fm.columns, ())
 
 
 def _task(work: _TaskInputs) -> Any:
-    """Make one task on which all others depend, because a literal would be sent with each of them."""
+    """Return the inputs as one task on which all others depend; as a literal, they would be sent with each task."""
     return dask.delayed(work, name=f"kafeat-map-{tokenize(work)}", traverse=False)
 
 
@@ -216,7 +215,7 @@ def _partition(
     fm, frame = work.sent.map, work.frame
     outputs = frame.outputs(fm)
     out = frame.memory(outputs).buffer(0, len(part))
-    if len(part):  # an empty column of objects does not show its type
+    if len(part):  # not if empty, because an empty column of objects does not show its type
         number = "" if partition_info is None else f" {partition_info['number']}"
         place = f"<partition{number}>"
         fm.fill(outputs.program(), TableReader(_table(part, work.reads, place), place), 1, out)
@@ -224,13 +223,13 @@ def _partition(
 
 
 def _table(part: pd.DataFrame, reads: Iterable[str], place: str) -> pa.Table:
-    """Convert columns to Arrow one by one, because pyarrow would include the index and use threads."""
+    """Convert columns to Arrow one by one, because `pa.Table.from_pandas` would add the index and use threads."""
     labels = {str(label): label for label in part.columns}
     arrays = {}
     for name in reads:
         column = part[labels[name]]
         try:
-            # From NumPy, so that NaN stays NaN and does not become null in messages.
+            # Convert the NumPy array, so that NaN stays NaN and does not become null in messages.
             plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiu"
             arrays[name] = pa.array(column.to_numpy() if plain else column)
         except (pa.ArrowException, TypeError, ValueError) as error:

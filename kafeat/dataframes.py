@@ -33,7 +33,7 @@ class Frame:
     content: Content = "features"
 
     def checked(self, source: Reader, fm: FeatureMap, dtypes: Sequence[str]) -> Self:
-        """Return the columns with the names of those to keep. Refuse unknown, repeated and clashing ones."""
+        """Return a copy whose `keep` lists names. Raise an error for unknown, repeated and clashing names."""
         kept, predicts = self._kept(source), self.content == "predictions"
         if self.layout not in ("columns", "list"):
             raise UsageError(f"layout: expected columns or list, got {self.layout!r}")
@@ -53,7 +53,7 @@ class Frame:
         return replace(self, keep=kept)
 
     def _kept(self, source: Reader) -> tuple[str, ...]:
-        """Return the passthrough columns. Refuse unknown and repeated ones."""
+        """Return the names of the passthrough columns. Raise an error for unknown and repeated names."""
         if isinstance(self.keep, str) and self.keep != "all":
             raise UsageError(f"keep: expected a list of columns or 'all', got {self.keep!r}")
         kept = tuple(field.name for field in source.fields) if self.keep == "all" else tuple(self.keep)
@@ -65,11 +65,11 @@ class Frame:
 
     @property
     def not_features(self) -> Sequence[str]:
-        """Columns that a map without names skips. If all columns are kept, features are among them."""
+        """The columns that a map without column names skips: those to keep, or none if all are kept."""
         return () if self.keep == "all" else self.keep
 
     def outputs(self, fm: FeatureMap) -> Outputs:
-        """Return the numbers of a map that the frame holds."""
+        """Return the outputs of the map, features or predictions, that become columns of the frame."""
         features, scaled = self.content != "predictions", self.content == "unit variance"
         return outputs_of(
             fm,
@@ -79,12 +79,12 @@ class Frame:
         )
 
     def names(self, outputs: Outputs) -> list[str]:
-        """Return the names of the columns of numbers, or of the one column of lists."""
+        """Return the names of the numeric output columns, or the name of the one column of lists."""
         lists = self.layout == "list" and outputs.what == "features"
         return [outputs.list_name] if lists else outputs.names
 
     def memory(self, outputs: Outputs) -> NewArrays:
-        """Return a target whose features become columns without a copy, in the order of a file of that layout."""
+        """Return the arrays to write into, in a memory order that lets features become columns without a copy."""
         width = outputs.program().width
         if outputs.what == "predictions":
             return NewArrays(width, PREDICTION_DTYPE)  # rounded later to the dtype of the columns

@@ -12,9 +12,9 @@ from shlex import quote
 from typing import Any, ClassVar
 
 MOST = 20
-"""Number of failures that a message lists."""
+"""Largest number of failures that a message lists."""
 LONGEST = 60
-"""Number of characters of a name that a message shows."""
+"""Largest number of characters of a name that a message shows."""
 
 
 class KafeatError(Exception):
@@ -24,13 +24,13 @@ class KafeatError(Exception):
     retry: bool = False
     """True if the same command may succeed later, after trouble with a network, a disk or a lock."""
     result: Any = None
-    """The result of a run whose output the rules reject. Its statistics are still written."""
+    """The result of a run that was rejected for bad rows or drift. Its statistics are still written."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(visible(without_secrets(message)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Not by `__init__`, whose arguments differ in some classes: a worker's error is sent as a pickle.
+        # Workers send errors as pickles. Unpickling skips `__init__`, whose arguments differ between classes.
         return _with_message, (type(self), self.args), vars(self)
 
 
@@ -61,9 +61,9 @@ class DataError(KafeatError):
 class InvalidValueError(DataError):
     """One entry of a matrix or of a passthrough column is not accepted.
 
-    It is raised where only the position in the matrix is known: `row` and `column`, both from 0. `column` is None if
-    the entry does not come from one column of the input, and a name for a passthrough column. A caller that knows the
-    file and the names converts it by `located`.
+    It is raised where only the position in the matrix is known: `row` and `column`, both counted from 0. `column` is
+    None if the entry does not come from one column of the input, and a name for a passthrough column. A caller that
+    knows the file and the column names adds them with `located`.
     """
 
     def __init__(self, row: int, column: int | str | None, problem: str) -> None:
@@ -89,7 +89,7 @@ class InvalidValueError(DataError):
         return InvalidValueError(self.row + rows, self.column, self.problem)
 
     def named(self, names: Sequence[str]) -> str | None:
-        """Return the name of the column. `names` are those of the features."""
+        """Return the name of the column, or None if there is none. `names` are the names of the features."""
         return self.column if self.column is None or isinstance(self.column, str) else names[self.column]
 
     def located(self, place: str, names: Sequence[str]) -> DataError:
@@ -98,7 +98,7 @@ class InvalidValueError(DataError):
 
 
 class ArtifactError(KafeatError):
-    """A model file is damaged, hostile, of an unknown version, or no model file."""
+    """A file is not a model file, or is one that is damaged, hostile or of an unknown version."""
 
     exit_code = 4
 
@@ -126,7 +126,7 @@ class PartsError(KafeatError):
     """
 
     def __init__(self, place: str, done: int, failed: Sequence[Any], stopped: str | None = None) -> None:
-        self.exit_code = max(failure.exit_code for failure in failed)  # type: ignore[misc]  # of the class elsewhere
+        self.exit_code = max(failure.exit_code for failure in failed)  # type: ignore[misc]  # a class variable
         self.failed, self.retry = tuple(failed), any(failure.retry for failure in failed)
         self.summary = without_secrets(
             f"{place}: expected every part to be done, got {len(failed):,} that failed and {done:,} that are done; "
@@ -147,7 +147,7 @@ class KafeatWarning(UserWarning):
 
 
 def ending(error: BaseException) -> tuple[str, int]:
-    """Return the state of a run that an error ended, and the exit code of its command."""
+    """Return how a run with this error ended ("interrupted", "refused" or "failed"), and its exit code."""
     if isinstance(error, BrokenPipeError):  # the reader has closed the pipe
         return "interrupted", 0
     others = 5 if isinstance(error, OSError) or no_room(error) else 1 if isinstance(error, Exception) else 130
@@ -163,12 +163,12 @@ _PASSING = {
 
 
 def no_room(error: BaseException) -> bool:
-    """Return true if memory was refused, for data or for another thread."""
+    """Return true if the system had no memory left for data or for another thread."""
     return isinstance(error, MemoryError) or str(error) == "can't start new thread"
 
 
 def may_pass(error: OSError) -> bool:
-    """Return true for a system error that may be gone later: of a disk, a network, or too many open files."""
+    """Return true for a system error that may not recur later, such as a lost connection or a full disk."""
     return error.errno in _PASSING
 
 
@@ -176,7 +176,7 @@ def without_secrets(text: str) -> str:
     """Return the text with its URIs reduced to scheme, host and path, because many people read messages."""
     if "://" not in text:
         return text
-    # An unescaped /, ? or # in a secret key ends the host, so everything up to the last @ is removed.
+    # A secret key may contain an unescaped /, ? or #, so everything up to the last @ is removed.
     text = re.sub(r"(\w://)(?![^\s/?#@]*:\d+/)[^\s/?#@]*:[^\n]*@", r"\1", text)
     text = re.sub(r"(\w://)[^\s/?#@]*@", r"\1", text)
     return re.sub(r"(\w://[^?'\"\n]*)\?(?=\w+=)[^\s'\"]*?(?=[:,;]?(?:[\s'\"]|$))", r"\1", text)
@@ -195,12 +195,12 @@ def visible(text: str) -> str:
 
 
 def visible_json(text: str) -> str:
-    """Do the same for JSON text. Its values stay the same."""
+    """Return JSON text with such escapes (see `visible`), which do not change its values."""
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def spell_row(row: int) -> str:
-    """Spell a row for messages: counted from 1, and its index from 0, not counting the header."""
+    """Return a row as messages name it: `row 1 (index 0)` is the first row after the header."""
     return f"row {row + 1} (index {row})"
 
 
@@ -210,12 +210,12 @@ def quoted(name: str) -> str:
 
 
 def shell_word(text: str) -> str:
-    """Return a text as a shell command has it, on one line."""
+    """Return a text quoted as one word of a shell command, on one line."""
     return quote(text) if text.isprintable() else "$" + repr('"' + text).replace('"', "", 1)
 
 
 def first_of(texts: Sequence[str], most: int = 3) -> str:
-    """Return the first texts on one line, and the number of the others."""
+    """Return the first `most` texts on one line, with the number of the others, such as `a, b, c and 5 more`."""
     more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more
 

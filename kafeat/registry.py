@@ -35,16 +35,16 @@ def names_in(package: ModuleType) -> tuple[str, ...]:
     return _names_in(tuple(package.__path__))
 
 
-@cache  # every step of a config asks for this
+@cache  # called for every step of a config
 def _names_in(folders: tuple[str, ...]) -> tuple[str, ...]:
     names = (module.name for module in iter_modules(folders) if not module.ispkg)
     return tuple(sorted(name for name in names if not name.startswith("_")))
 
 
 def load_class(package: ModuleType, name: str, base: type) -> type[Any]:
-    """Import one module of `package` and return the class of its name, a subclass of `base`.
+    """Import the module `name` of `package` and return the class named after it, a subclass of `base`.
 
-    A mistake in the module is an error with its file and line.
+    If the import fails, the error names the file and the line.
     """
     class_name = "".join(word.capitalize() for word in name.split("_"))
     try:
@@ -71,13 +71,13 @@ def _place(error: Exception, package: ModuleType, name: str) -> str:
 
 
 def check_kind(kind: str) -> None:
-    """Refuse an unknown kind."""
+    """Raise UsageError for an unknown kind."""
     if kind not in kinds():
         raise UsageError(f"{kind}: expected one of {', '.join(kinds())}{nearest(kind, kinds())}")
 
 
 def step_class(kind: str) -> type[Step]:
-    """Return the class of a kind. Only its own module is imported."""
+    """Return the class of a kind, and import no other module of steps."""
     packages = (kafeat.samplers, samplers()), (kafeat.scalers, scalers()), (kafeat.predictors, predictors())
     for package, known in packages:
         if kind in known:
@@ -121,7 +121,7 @@ def _validated(found: type[Step], parameters: Mapping[str, Any]) -> Step:
 
 
 def _build_inner(recipe: object) -> Step:
-    """Return a step inside another one."""
+    """Return the step for a recipe inside another step. Raise an error for a predictor."""
     step = build_step(recipe)
     if isinstance(step, Predictor):
         raise _refusal((), recipe, "a scaler or a sampler, since predictors come last", step.kind)
@@ -131,7 +131,7 @@ def _build_inner(recipe: object) -> Step:
 def _check_combinations(
     found: type[Step], settled: Mapping[str, Any], searches: Mapping[str, dict[str, Any]]
 ) -> Step:
-    """Build the step with every combination of the values to choose from, and return the first one."""
+    """Build the step with every combination of the searched values, to check them all, and return the first step."""
     choices = {name: search["validate"] for name, search in searches.items() if "validate" in search}
     if prod(map(len, choices.values())) > MOST_COMBINATIONS:
         most = f"at most {MOST_COMBINATIONS:,} combinations of values in a step"
@@ -144,33 +144,33 @@ def _check_combinations(
 
 
 MOST_COMBINATIONS = 10_000
-"""The most combinations of values in one step among which a search may choose."""
+"""The largest number of combinations of values that a search may try in one step."""
 
 VALIDATE = "{validate: [values]}"
-"""The form of a parameter that is searched for the value that predicts the label best."""
+"""How a config asks `fit` to search these values for the one that predicts the label best."""
 
 _READ_BY = ("columns", "maps")
-"""Parameters that decide what is read, so they are needed before anything can be chosen."""
+"""Parameters that decide which columns are read. They cannot be searched, because a search needs those columns."""
 
 SEARCHES = {
     "gamma": VALIDATE,
     "n_components": "{target_error: a number above 0 and below 1}",
 }
-"""Parameters that are most often chosen from the data, and how to write that."""
+"""The parameters that are searched most often, and how a config writes the search."""
 
 
 def accepted(name: str, field: FieldInfo) -> str:
-    """Describe the values of a step's parameter, with the search if there is one."""
+    """Describe the values that a step's parameter accepts, including a search for gamma and n_components."""
     return expected(field) + (f", or {SEARCHES[name]}" if name in SEARCHES else "")
 
 
 def _is_search(name: str, value: object) -> bool:
-    """Return True for a mapping with the key of a search, and for any mapping if the parameter accepts no other."""
+    """Return True for a mapping with the key `validate`, and for any mapping as gamma or n_components."""
     return isinstance(value, Mapping) and ("validate" in value or name in SEARCHES)
 
 
 def _search(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a search as builtins, or raise an error."""
+    """Return a valid search as builtins, or raise an error. `wanted` is the mapping from the recipe."""
     if name in _READ_BY:
         raise _refusal((name,), wanted, "a value: it decides what is read", "a search")
     if list(wanted) == ["validate"] and isinstance(wanted["validate"], list | tuple) and wanted["validate"]:
@@ -191,11 +191,11 @@ AnyStep: TypeAlias = Annotated[
     STEP,
     WithJsonSchema(ANY_STEP),
 ]
-"""A field that holds a step of any kind. It reads and writes recipes."""
+"""The type of a field that holds a step of any kind. Pydantic reads it from a recipe and writes it as one."""
 
 
 def _refusal(loc: tuple[str, ...], value: object, expected: str, got: str) -> ValidationError:
-    # braces in the text would be read as names of further context
+    # passed as a variable of a template, because pydantic would read braces in the text as variables
     mistake = PydanticCustomError("step", "{text}", {"text": f"expected {expected}, got {got}"})
     return ValidationError.from_exception_data("step", [InitErrorDetails(type=mistake, loc=loc, input=value)])
 

@@ -1,7 +1,7 @@
 """Transform Spark DataFrames: `kafeat.spark.transform(df, model)`, and `predict` for predictions.
 
-Rows are neither collected nor shuffled: each partition is transformed by one thread of its executor. The executors
-need kafeat and pyarrow.
+Rows are neither collected nor shuffled: each partition is transformed by one thread of its executor. kafeat and pyarrow
+must be installed on the executors.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ try:
 except ImportError as error:
     raise ImportError(f"kafeat.spark: expected pyspark, got: {error}; pip install 'kafeat[spark]'") from error
 
-# Bytes in a batch for Spark. Its workers and the JVM hold a few batches each.
+# Bytes in a batch for Spark. Its Python workers and the JVM each have a few batches in memory.
 _BATCH_BYTES = 32 << 20
 
 
@@ -68,19 +68,19 @@ def transform(
 ) -> DataFrame:
     """Return the features of every row of a Spark DataFrame, lazily, by `mapInArrow`.
 
-    Each Python worker loads the map once. Columns are matched by name; a map without names takes the numeric columns by
+    Each Python worker loads the map once. Columns are matched by name; a map without names reads the numeric columns by
     position. Convert columns of Spark ML's vectors by `pyspark.ml.functions.vector_to_array` first.
 
-    Partitions and rows keep their order, and `spark.sql.execution.arrow.maxRecordsPerBatch` changes no byte. The
-    borders of partitions may change the last bit of a feature, which can depend on the place of a row in its tile. The
-    bytes equal those of a file only for one partition in the order of the file.
+    Partitions and rows keep their order, and `spark.sql.execution.arrow.maxRecordsPerBatch` changes no byte. Other
+    partitions may change the last bit of a feature, because rounding can depend on where a row stands in a block of
+    rows. Only a single partition, in the order of a file, gives the same bytes as the file.
 
     Parameters
     ----------
     df : pyspark.sql.DataFrame
         Input rows.
     model : str, path or FeatureMap
-        A map, or a path that every executor can read. Workers refuse a file that differs from the one of the driver.
+        A map, or a path that every executor can read. Workers raise an error if their file differs from the driver's.
     keep : list of str or "all", default ()
         Passthrough columns, which are copied unchanged with their Spark types.
     layout : {"columns", "list"}, default "columns"
@@ -88,7 +88,7 @@ def transform(
     prefix : str or None, default None
         Prefix of the feature columns, or name of the list column; None gives f0, f1, … or features.
     dtype : {"float32", "float64"} or None, default None
-        Type of the features; None takes that of the map.
+        Type of the features; None: the type of the map.
     unit_variance : bool, default False
         True multiplies all features by one factor, so that the mean of their variances is about 1.
 
@@ -137,15 +137,15 @@ def predict(
     df, model, keep
         As for `transform`.
     prefix : str or None, default None
-        Prefix of the columns of predictions; None gives none.
+        Prefix of the prediction columns; None: no prefix.
     dtype : {"float32", "float64"} or None, default None
-        Type of probabilities and predicted numbers; None takes float64.
+        Type of probabilities and predicted numbers; None: float64.
 
     Returns
     -------
     pyspark.sql.DataFrame
-        Passthrough columns, then `prediction` and for classes `probability_CLASS`, or for several labels
-        `prediction_LABEL`.
+        Passthrough columns, then `prediction` and a column `probability_CLASS` for each class, or a column
+        `prediction_LABEL` for each of several labels.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def _lazy(df: DataFrame, model: str | os.PathLike[str] | FeatureMap, asked: Fram
     columns = match(source, fm.columns, asked.not_features)
     needed = list(dict.fromkeys([*(column.name for column in columns.features), *frame.keep]))
 
-    # A named function, because Spark shows its name. Its variables are pickled with it.
+    # A named function, because Spark shows its name. Spark pickles it with the variables that it uses.
     def kafeat_transform(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return _partition((batch.rename_columns(needed) for batch in batches), sent, columns, frame)
 
@@ -235,7 +235,7 @@ def _class_type(fm: FeatureMap) -> DataType:
     if classes is not None and classes.dtype.kind == "u":
         raise UsageError(
             f"model: expected classes that Spark's long can hold, got {max(classes)}: "
-            "write such classes as text before the fit"
+            "convert such classes to text before you fit the model"
         )
     kinds = {"text": StringType(), "integer": LongType(), "number": DoubleType(), "boolean": BooleanType()}
     return kinds[labels.type]
@@ -246,7 +246,7 @@ _ARROW: dict[type[DataType], pa.DataType] = {
     FloatType: pa.float32(), DoubleType: pa.float64(), StringType: pa.string(), BinaryType: pa.binary(),
     DateType: pa.date32(), TimestampType: pa.timestamp("us", "UTC"), TimestampNTZType: pa.timestamp("us"),
 }  # fmt: skip
-"""The types that `mapInArrow` returns. Spark's own function for them changes from version to version."""
+"""The Arrow type of each Spark type in `mapInArrow`. Spark's own conversion differs between versions."""
 
 
 def _arrow_type(kind: DataType) -> pa.DataType:

@@ -24,13 +24,13 @@ Shape: TypeAlias = tuple[int, ...]
 
 
 class ArrayOf(NamedTuple):
-    """An array of a state: its shape, and its differences from a required array of floats."""
+    """The declaration of one array of a state: its shape, and how it differs from a required array of floats."""
 
     shape: Shape
     dtype: str | None = None
-    """Its dtype if it holds no floats."""
+    """The dtype, if the array does not hold floats."""
     optional: bool = False
-    """True if a state may lack it, as in older files."""
+    """True if a state may lack the array, as in older model files."""
     below: int | None = None
     """For indices: all are whole numbers from 0 to `below` − 1, because a wrong one would access other memory."""
     sign: Literal["", "above 0", "of at least 0", "of at most 0"] = ""
@@ -49,10 +49,10 @@ Scratch: TypeAlias = Any
 
 
 class ArrowTable(Protocol):
-    """A table of pyarrow, pandas or polars: it exports itself by the Arrow PyCapsule interface."""
+    """A table of pyarrow, pandas or polars, or any other that has the Arrow PyCapsule interface."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return the table as a stream of Arrow."""
+        """Return the table as an Arrow stream."""
 
 
 class SparseMatrix(Protocol):

@@ -1,1 +1,1 @@
-"""Loops in C for what NumPy needs several passes for, if they could be built here."""
+"""Optional loops in C, each of which does in one pass what NumPy does in several."""

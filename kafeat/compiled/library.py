@@ -1,4 +1,4 @@
-"""Load the compiled core on first use. Calls release the interpreter's lock, as ctypes does."""
+"""Load the compiled C functions on first use. ctypes releases the interpreter's lock during each call."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _FILE = Path(__file__).with_name("kernels.so")
 _SUFFIXES = {"float32": "f32", "float64": "f64"}
 ARRAY, SIZE, FLAG, REAL = ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_double
 REALS = {"float32": ctypes.c_float, "float64": ctypes.c_double}
-"""A number in a precision."""
+"""The C type of a number, by the name of its NumPy dtype."""
 _LINE = 64
-"""Bytes of a cache line."""
+"""Size of a cache line, in bytes."""
 Loop = Callable[..., Any]
-"""A C function. Arrays go in as addresses (`address`), whole numbers as they are."""
+"""A C function. Callers pass arrays by their addresses (see `address`) and numbers by value."""
 
 
 def loop(
     name: str, dtype: np.dtype[Any], *arguments: type[Any], result: type[Any] | None = None
 ) -> Loop | None:
-    """Return the C function of that name for a precision, or None where NumPy has to compute."""
+    """Return the C function of this name for `dtype`, or None if there is none and NumPy has to compute."""
     suffix = _SUFFIXES.get(dtype.name)
     return None if suffix is None else function(f"{name}_{suffix}", *arguments, result=result)
 
 
 def function(name: str, *arguments: type[Any], result: type[Any] | None = None) -> Loop | None:
-    """Return the C function of that name, or None where NumPy has to compute."""
+    """Return the C function of this name, or None if the C code was not built and NumPy has to compute."""
     library = _library()
     if library is None:
         return None
@@ -43,25 +43,25 @@ def function(name: str, *arguments: type[Any], result: type[Any] | None = None) 
 
 
 def address(array: Array) -> int:
-    """Return the address of the first number. The caller keeps the array while it is in use."""
+    """Return the memory address of the first number. The caller must keep the array alive while C uses it."""
     return array.__array_interface__["data"][0]
 
 
 def vector_bytes() -> int:
-    """Return the size of the vectors that the processor's loops are for, where a function is there in several."""
+    """Return the vector width, in bytes, of the C loops to use on this processor, or 0 without compiled code."""
     library = _library()
     return 0 if library is None else int(library.kafeat_vector_bytes())
 
 
 def aligned(count: int, dtype: np.dtype[Any]) -> Array:
-    """Return an array for `count` numbers that begins where a cache line does: no vector is in two of them."""
+    """Return an empty array of `count` numbers that starts at a cache line, so that no vector spans two lines."""
     whole = np.empty(count + _LINE // dtype.itemsize, dtype)
     start = -address(whole) % _LINE // dtype.itemsize
     return whole[start : start + count]
 
 
 def describe() -> str:
-    """Return which core computes, and the reason if it is only NumPy."""
+    """Return "compiled", or "NumPy" with the reason why no compiled code is used."""
     if _library() is not None:
         return "compiled"
     if _switched_off():
@@ -79,5 +79,5 @@ def _library() -> ctypes.CDLL | None:
         return None
     try:
         return ctypes.CDLL(str(_FILE))
-    except OSError:  # not built, or for another machine
+    except OSError:  # not built, or built for another machine
         return None

@@ -14,7 +14,7 @@ from kafeat.contract.describe import Described, nearest
 from kafeat.contract.step import refuse_parameter
 from kafeat.errors import UsageError
 
-# Other text would break a table, or control the terminal.
+# Line breaks and control characters would break a table, or control the terminal.
 _LINE = StringConstraints(strip_whitespace=True, pattern=r"^[^\p{C}]*[^\p{C}\p{Z}][^\p{C}]*$")
 _LINE_SAID = "one line of printable text, not empty"
 Text = Annotated[str, _LINE, Described(_LINE_SAID, "texts")]
@@ -22,7 +22,7 @@ Maps = Annotated[
     dict[str, Config], Field(min_length=1), Described("a mapping of names to recipes, not empty", "mappings")
 ]
 KEY = "maps"
-"""The key by which a file of an experiment differs from a config."""
+"""The required key of an experiment. A config does not have it."""
 _SUFFIXES = (".yaml", ".yml")
 
 
@@ -57,7 +57,7 @@ def read_experiment(name: str) -> Experiment:
 
 
 def load_experiment(name: str) -> Experiment:
-    """Read an experiment of the package by its name, or one of your own by the path of its YAML file."""
+    """Read an experiment: a built-in one by its name, or any other by the path of its YAML file."""
     if name.endswith(_SUFFIXES):
         return read_experiment(name)
     names = experiment_names()
@@ -70,7 +70,7 @@ def load_experiment(name: str) -> Experiment:
 
 
 def experiment_names() -> list[str]:
-    """Return the names of the experiments of the package."""
+    """Return the sorted names of the built-in experiments."""
     return sorted(path.stem for path in _folder().glob("*.yaml"))
 
 

@@ -28,11 +28,11 @@ _OTHER = {
     "steps": ("maps", "an experiment: give it to `kafeat evaluate --experiment`"),
     "maps": ("steps", "the config of one map: give it to --config"),
 }
-"""For each required key of one kind of file, the key of the other kind, and the command for such files."""
+"""For the required key of configs, and of experiments: the key of the other kind of file, and advice about it."""
 
 
 def explain(error: ValidationError, root: type[BaseModel], plain: Any, node: Node | None) -> list[Mistake]:
-    """Return the mistakes in `plain`, which `root` refused. They have places if it was read from `node`."""
+    """Return the mistakes for which the class `root` rejected `plain`, with places if `plain` was read from `node`."""
     first: dict[Path, Mistake] = {}
     for detail in error.errors(include_url=False):
         mistake = _mistake(detail, root, plain, node)
@@ -69,21 +69,21 @@ def _unknown_key(owner: DeclaredValue, key: object, node: Node | None) -> Mistak
 
 
 def _ours(ctx: Mapping[str, Any], spot: DeclaredValue, node: Node | None) -> Mistake:
-    """Return a mistake that a step or the registry has already described."""
+    """Return the mistake for an error whose message comes from a step or the registry, not from pydantic."""
     path = (*spot.path, ctx["field"]) if "field" in ctx else spot.path
     problem = ctx.get("text") or f"expected {ctx['expected']}, got {spell(ctx['got'])}"
     return Mistake(problem, path, node.place(path) if node else None)
 
 
 class DeclaredValue(NamedTuple):
-    """A path of keys and indices, its declaration, and its value, or None without a value."""
+    """A value of a config, or None if it is missing, with its path of keys and indices and its declared types."""
 
     path: Path
     declarations: tuple[Declaration, ...]
     value: Any
 
     def keys(self) -> tuple[str, ...]:
-        """Return the keys that a mapping may have here."""
+        """Return the keys that are allowed if this value is a mapping."""
         choices: dict[str, None] = {}
         for member in _members(self.declarations):
             model = _model(member, self.value)
@@ -94,11 +94,11 @@ class DeclaredValue(NamedTuple):
 
 
 def follow(loc: Sequence[str | int], root: type[BaseModel], plain: Any) -> DeclaredValue:
-    """Follow a location of pydantic from `root` and `plain` down to its value."""
+    """Return the value in `plain` at the location `loc` of a pydantic error, with its declaration inside `root`."""
     spot, at_union = DeclaredValue((), (Declaration(root),), plain), False
     for part in loc:
         if at_union:
-            # `part` is the name of a union member, not a key, and selects the member for the parts after it
+            # `part` is the name of a union member, not a key: the parts after it are inside that member
             at_union = False
             continue
         members = _members(spot.declarations)
@@ -143,7 +143,7 @@ def _value(value: Any, part: str | int) -> Any:
 def load_config(source: Source, root: type[Config] = Config) -> Config:
     """Read and check a config: the path of a YAML file (`-` is standard input), its content, or a `Config`.
 
-    `root` is the class of the config, for configs with other keys. The error about an invalid config lists every
+    `root` is `Config`, or a subclass with more keys. The error about an invalid config lists every
     mistake, with its line and column.
     """
     if isinstance(source, Config):
@@ -161,7 +161,7 @@ def load_config(source: Source, root: type[Config] = Config) -> Config:
 
 
 def read_yaml(name: str, root: type[M], key: str) -> M:
-    """Read a YAML file, or standard input (`-`), as a `root`, whose required key is `key`."""
+    """Read a YAML file, or standard input (`-`), into the class `root`, whose required key is `key`."""
     content, top = _content(name), Place(1, 1)
     if len(content) > MOST_BYTES:
         raise _refusal(name, [Mistake(f"expected a config of at most {MOST_BYTES} bytes, got more", at=top)])
@@ -180,13 +180,13 @@ def read_yaml(name: str, root: type[M], key: str) -> M:
 
 
 def top_keys(name: str) -> frozenset[str]:
-    """Return the keys of a YAML file, or of standard input (`-`), as far as it can be read."""
+    """Return the top-level keys of a YAML file, or of standard input (`-`); none if it cannot be parsed."""
     node, _ = read(_content(name)[:MOST_BYTES])
     return frozenset(node.value) if node is not None and isinstance(node.value, dict) else frozenset()
 
 
 def _content(name: str) -> bytes:
-    """Read a file, or standard input (`-`)."""
+    """Return the first bytes of a file, or of standard input (`-`): one more than a config may have."""
     try:
         return (name if isinstance(name, ReadOnce) else ReadOnce(name)).head(MOST_BYTES + 1)
     except OSError as error:
@@ -202,7 +202,7 @@ def _checked(
     node: Node | None = None,
     mistakes: Sequence[Mistake] = (),
 ) -> M:
-    """Return the model, or raise an error with all mistakes of the YAML reader and of the model."""
+    """Return `plain` as a `root`, or raise an error with all mistakes that the YAML reader and `root` have found."""
     try:
         model = root.model_validate(plain)
     except ValidationError as error:
@@ -213,7 +213,7 @@ def _checked(
 
 
 def _refusal(name: str, mistakes: Sequence[Mistake]) -> ConfigError:
-    """Return an error with the mistakes in order. Of two for the same value, keep that of the YAML reader."""
+    """Return an error with the mistakes by line. Of two mistakes for the same value, keep the YAML reader's."""
     once: dict[object, Mistake] = {}
     for mistake in mistakes:
         once.setdefault((mistake.at, mistake.path), mistake)

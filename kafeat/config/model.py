@@ -31,7 +31,7 @@ FROZEN = ConfigDict(defer_build=True, frozen=True, strict=True, extra="forbid", 
 
 
 def _predictor_last(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Refuse a predictor before the last step, or one with a search that it does not support."""
+    """Raise an error for a predictor that is not last or is the only step, or has a search that it does not support."""
     for step, after in zip(steps, [*steps[1:], None], strict=True):
         if isinstance(step, Predictor):
             if after is not None:
@@ -48,11 +48,11 @@ def _refuse(expected: str, got: str) -> NoReturn:
 
 
 GROUPS_BESIDE = "group:<groups>"
-"""The `split_by` for groups that are not a column of the rows. No step reads them, because new rows have none."""
+"""The `split_by` for groups passed separately from the table. No step reads them, because new rows have none."""
 
 
 def _by_group(steps: tuple[Step, ...], info: ValidationInfo) -> tuple[Step, ...]:
-    """Let steps with folds of their own use the groups by which rows are held out."""
+    """Make steps that divide training rows into folds (cross-fitting) use the groups of `split_by` for that."""
     split_by = info.data.get("split_by") or ""
     way, _, column = split_by.partition(":")
     reads = way == "group" and split_by != GROUPS_BESIDE
@@ -60,7 +60,7 @@ def _by_group(steps: tuple[Step, ...], info: ValidationInfo) -> tuple[Step, ...]
 
 
 def _way_and_column(split_by: str) -> str:
-    """Refuse text that does not name a way to hold out rows and a column."""
+    """Raise an error unless the text is `group:COL` or `time:COL`."""
     way, _, column = split_by.partition(":")
     if way not in ("group", "time") or not column:
         _refuse("group:COL or time:COL", repr(split_by))
@@ -70,7 +70,7 @@ def _way_and_column(split_by: str) -> str:
 class ColumnSelection(BaseModel):
     """The feature columns: those in `include`, or every numeric column except those in `exclude`.
 
-    A name may be a shell pattern: `x*`, `pixel_??`, `[!i]*`. A column with exactly this name comes first.
+    A name may be a shell pattern: `x*`, `pixel_??`, `[!i]*`. A column with exactly this name is preferred.
     """
 
     model_config = FROZEN
@@ -85,7 +85,7 @@ class ColumnSelection(BaseModel):
     @model_validator(mode="after")
     def _one_list_without_repeats(self) -> Self:
         if {"include", "exclude"} <= self.model_fields_set:
-            refuse_parameter("exclude", "no exclude beside include", self.exclude)
+            refuse_parameter("exclude", "no exclude with include", self.exclude)
         for field, names in (("include", self.include), ("exclude", self.exclude)):
             repeated = next((name for name, times in Counter(names).items() if times > 1), None)
             if repeated is not None:
@@ -93,12 +93,12 @@ class ColumnSelection(BaseModel):
         return self
 
     def to_plain(self) -> dict[str, list[str]]:
-        """Return the list in use, or an empty `exclude` if neither is given."""
+        """Return the list that is given, under its key, or an empty `exclude` if neither is given."""
         return {"include": list(self.include)} if self.include else {"exclude": list(self.exclude)}
 
 
 class SearchOptions(BaseModel):
-    """The way in which values of `validate` are tried."""
+    """How the values in `validate: [values]` of a parameter are tried."""
 
     model_config = FROZEN
 
@@ -118,7 +118,7 @@ Steps = Annotated[tuple[AnyStep, ...], AS_TUPLE, AfterValidator(_predictor_last)
 
 
 class Config(BaseModel):
-    """A recipe for a map: its steps, and all options of the fit. It is checked when it is made, and cannot be changed.
+    """A recipe for a map: its steps, and all options for fitting. It is validated when created, and immutable.
 
     Parameters
     ----------
@@ -127,18 +127,18 @@ class Config(BaseModel):
     dtype : {"float32", "float64"}, default "float32"
         Type of the features.
     columns : mapping, default {}
-        `include` names the features, `exclude` columns that are none; by default every numeric column is one. A name
-        may be a shell pattern, such as "x*".
+        `include` lists the feature columns, or `exclude` the numeric columns to leave out; by default every numeric
+        column is a feature. A name may be a shell pattern, such as "x*".
     fit_rows : int or "all", default 100_000
         Number of rows that are sampled to fit on.
     chunk_rows : int, default 8192
         Number of rows that are transformed at once.
     search : mapping or None, default None
-        The way in which values of `validate` are tried: `method`, `folds`, `scoring` and `rows`.
+        How the values in `validate: [values]` of a parameter are tried: `method`, `folds`, `scoring` and `rows`.
     split_by : str or None, default None
-        "group:COL" or "time:COL": wherever rows are held out to choose by, whole groups are, or the latest rows.
+        Rows to hold out when parameters are chosen: "group:COL" whole groups, "time:COL" the latest; None: random rows.
     steps : list of mappings or texts
-        The chain; each step has a `kind` and its parameters, or is the kind alone.
+        The chain of steps. Each is a mapping with a `kind` and parameters, or only the kind, such as "standardize".
 
     Raises
     ------
@@ -204,13 +204,13 @@ class Config(BaseModel):
         return bool(self.label_needs)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return builtins with every default, which `load_config` reads. Equal configs give equal mappings."""
+        """Return the config with every default as builtins, for `load_config`. Equal configs give equal mappings."""
         own = self.model_dump(mode="json", include=Config.model_fields.keys() - {"steps"})
         own["columns"] = self.columns.to_plain()
         given = {name: value for name, value in own.items() if value is not None}
         return {**given, "steps": [step.recipe() for step in self.steps]}
 
     def digest(self) -> str:
-        """Return the SHA-256 of the canonical JSON, the same for every spelling of a config."""
+        """Return the SHA-256 of the canonical JSON. Equal configs have the same digest, however they are written."""
         canonical = json.dumps(self.to_plain(), sort_keys=True, separators=(",", ":"), allow_nan=False)
         return sha256(canonical.encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""Configs as YAML with comments, and their JSON Schema for editors, made from the same declarations as the check.
+"""Write configs as YAML with comments, and their JSON Schema for editors, from the fields that also validate configs.
 
 A starting config has every key with its default and its accepted values. The schema (draft 2020-12) describes single
-values. Conditions on two values (an even `n_components` for paired features) are only in the check.
+values. Only validation checks conditions on two values, such as an even `n_components` for paired features.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def starting_config(kind: str) -> str:
     lines = [MODELINE, *_comment(f"{kind}: {purpose(step)}"), "#", *_comment(help_text)]
     before = (build_step({"kind": _EVENING}),) if issubclass(step, Predictor) else ()
     plain = Config(steps=(*before, _example(step))).to_plain()
-    for name, field in Config.model_fields.items():  # the steps are the last one
+    for name, field in Config.model_fields.items():  # `steps` is the last key
         value = "" if name == "steps" else f" {flow(plain.get(name))}"
         lines += ["", *_described(field, expected(field)), f"{name}:{value}"]
     lines += [f"  {line}".rstrip() for line in (*_first(step), *_step(step))]
@@ -83,7 +83,7 @@ def _needed(field: FieldInfo) -> list[Any]:
 
 
 def _step(step: type[Step]) -> Iterator[str]:
-    """Yield the lines of a step."""
+    """Yield the YAML lines of a step: each parameter with comments and its default."""
     yield f"- kind: {step.kind}"
     recipe = _example(step).recipe()
     for name, field in step.model_fields.items():
@@ -95,7 +95,7 @@ def _step(step: type[Step]) -> Iterator[str]:
 
 
 def _block(name: str, entries: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the lines of a required list, one key per line."""
+    """Yield the YAML lines of a required list of mappings, one key per line."""
     yield f"{name}:"
     for entry in entries:
         dash = "  - "
@@ -106,7 +106,7 @@ def _block(name: str, entries: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _described(field: FieldInfo, accepts: str) -> list[str]:
-    """Return comments on the meaning and accepted values of a key, and of the keys of a mapping in it."""
+    """Return comments on the meaning and accepted values of a key, and of the keys inside its value."""
     lines = [*_comment(str(field.description)), *_comment(accepts)]
     for member in _models(Declaration.of_field(field)):
         for name, inner in member.model_fields.items():
@@ -115,7 +115,7 @@ def _described(field: FieldInfo, accepts: str) -> list[str]:
 
 
 def _models(declaration: Declaration) -> Iterator[type[BaseModel]]:
-    """Yield the models in a value or in the entries of a list, except steps, which have their own comments."""
+    """Yield the pydantic models of a value or of the entries of a list, except steps, which have their own comments."""
     for member in declaration.members:
         for candidate in (member.annotation, *get_args(member.annotation)):
             inner = Declaration.of(candidate).annotation
@@ -143,12 +143,12 @@ def flow(value: Any) -> str:
     return visible_json(json.dumps(value, ensure_ascii=False))
 
 
-# Parameters that people look for, so they are written even with their defaults.
+# Parameters that people look for, so they are written even if they have their defaults.
 _ALWAYS = ("kind", "kernel", "gamma", "n_components")
 
 
 def commented(config: Config, comments: Sequence[str]) -> str:
-    """Return the YAML of a config after comments, without parameters that have their defaults."""
+    """Return comments, then the YAML of a config without most parameters that have their defaults."""
     lines = [line for text in comments for line in _hanging(text)]
     plain, defaults = config.to_plain(), Config(steps=config.steps).to_plain()
     for key, value in plain.items():
@@ -158,14 +158,14 @@ def commented(config: Config, comments: Sequence[str]) -> str:
 
 
 def _hanging(text: str) -> list[str]:
-    """Return the lines of a comment, whose indent all of them have, and the later ones some more."""
+    """Wrap `text` into comment lines. They keep the indent of `text`, and lines after the first get two spaces more."""
     indent = "# " + " " * (len(text) - len(text.lstrip()))
     return wrap(visible(text.strip()), _WIDTH_OF_SENTENCES, initial_indent=indent, subsequent_indent=indent + "  ",
                 break_long_words=False, break_on_hyphens=False) or ["#"]  # fmt: skip
 
 
 def _entries(entries: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]:
-    """Yield the lines of steps, or of the maps of a union."""
+    """Yield the YAML lines of steps, or of the maps of a union."""
     for entry in entries:
         sign = "- "
         for key, value in _briefly(entry).items():
@@ -193,7 +193,7 @@ def _briefly(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def config_schema() -> Schema:
-    """Return the schema of a config; the keys of a step depend on its `kind`."""
+    """Return the JSON Schema of a config, in which the `kind` of a step decides its other keys."""
     definitions: Schema = {}
     whole = _schema_of(Config, definitions)
     whole["properties"]["columns"]["default"] = ColumnSelection().to_plain()
@@ -218,7 +218,7 @@ def config_schema() -> Schema:
 
 
 class _Generator(GenerateJsonSchema):
-    """A generator for pydantic that omits callables, which no file can hold, and titles that repeat the keys."""
+    """Pydantic's generator of schemas without callables, which no file can hold, and titles, which repeat the keys."""
 
     def callable_schema(self, schema: core_schema.CallableSchema) -> Schema:
         raise PydanticOmit
@@ -262,11 +262,11 @@ def _search(way: str, value: Schema) -> Schema:
 
 
 def _searched(name: str, schema: Schema) -> Schema:
-    """Add the searches to the schema of a parameter that may be chosen from the data."""
+    """Return the schema of a parameter that also allows a search in place of a value."""
     about: Schema = {key: schema[key] for key in ("default", "description") if key in schema}
     plain: Schema = {key: value for key, value in schema.items() if key not in about}
     searches: list[Schema] = [{"$ref": "#/$defs/validate"}]
-    if name == "gamma":  # is chosen most often, so editors check the values too
+    if name == "gamma":  # is searched most often, so editors check the values too
         searches = [_search("validate", {**_SEARCHES["validate"], "items": plain})]
     if name == "n_components":
         searches.append({"$ref": "#/$defs/target_error"})
@@ -274,12 +274,12 @@ def _searched(name: str, schema: Schema) -> Schema:
 
 
 def _settled(schema: Any) -> Any:
-    """Replace steps by references, and spell choices alike for every version of pydantic."""
+    """Replace the schemas of steps by references, and write enums in the same way for every version of pydantic."""
     if isinstance(schema, list):
         return [_settled(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
-    if schema == ANY_STEP:  # the definition itself has more keys
+    if schema == ANY_STEP:  # the definition of `step` is longer, so it is not replaced
         return {"$ref": "#/$defs/step"}
     if "const" in schema:
         schema = {key: one for key, one in schema.items() if key not in ("enum", "type")}

@@ -1,4 +1,4 @@
-"""Read YAML as plain values with their places, to which mistakes refer.
+"""Read YAML into plain values, and keep the line and column of each value for error messages.
 
 The reader builds values from the events of ruamel's parser. It limits the number of values and levels, counts each use
 of an alias, constructs only builtins, keeps the place of every alias, and reports repeated keys together with all other
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from kafeat.contract.describe import spell
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Keys and indices from the top to a value."""
+"""The keys and indices that lead from the top level of a config to a value."""
 
 MOST_NODES = 50_000
 DEEPEST = 50
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Node:
-    """A value with its place, the place of its key in a mapping, and the nodes inside a mapping or list.
+    """A value with its place, the place of its key if it has one, and the nodes inside it if it is a mapping or list.
 
     `size` is the number of nodes and `depth` the number of levels, with aliases expanded.
     """
@@ -88,7 +88,7 @@ def spell_path(path: Path) -> str:
 
 
 def read(content: bytes) -> tuple[Node | None, list[Mistake]]:
-    """Return the readable part of the document in `content`, and its syntax mistakes."""
+    """Return the document in `content`, or None if it is empty or cannot be read, and the mistakes found."""
     mistakes: list[Mistake] = []
     try:
         return _YamlReader(events(decode(content)), mistakes).document(), mistakes
@@ -97,7 +97,7 @@ def read(content: bytes) -> tuple[Node | None, list[Mistake]]:
 
 
 class _YamlReader:
-    """Build nodes from events by recursive descent of bounded depth."""
+    """Build nodes from parse events by recursive descent of bounded depth."""
 
     def __init__(self, events: Iterator[Any], mistakes: list[Mistake]) -> None:
         self._events = events
@@ -107,7 +107,7 @@ class _YamlReader:
         self._level = 0
 
     def document(self) -> Node | None:
-        """Return the only document, or None if the text has none."""
+        """Return the root node of the only document, or None if the text is empty."""
         root = None
         for event in self._events:
             if type(event).__name__ == "DocumentStartEvent":
@@ -171,7 +171,7 @@ class _YamlReader:
         return children
 
     def _bound(self, at: Place, depth: int, size: int) -> None:
-        """Refuse too many values or levels. Aliases count at every use: a few lines could stand for billions."""
+        """Raise an error for too many values or levels. Every use of an alias counts: a few could mean billions."""
         self._nodes += size
         if self._nodes > MOST_NODES:
             problem = f"expected at most {MOST_NODES} values, aliases spelled out, got more"
@@ -214,8 +214,8 @@ def decode(content: bytes) -> str:
     except UnicodeDecodeError as error:
         before = content[: error.start].decode("utf-8-sig", "replace")
         got = f"the byte 0x{content[error.start]:02x}"
-        model = content.startswith(b"\x80")  # every pickle begins so
-        remedy = "this may be a model, which --model takes" if model else "save the config so, if it is one"
+        model = content.startswith(b"\x80")  # the first byte of every pickle
+        remedy = "this may be a model: pass it to --model" if model else "save the config as UTF-8"
         problem = f"expected text in UTF-8, got {got}: {remedy}"
         raise UnreadableConfigError(problem, _end_of(before)) from None
 
@@ -225,7 +225,7 @@ def _end_of(text: str) -> Place:
 
 
 def events(text: str) -> Iterator[Any]:
-    """Yield the events of the parser."""
+    """Yield the events of ruamel's parser. Raise an error for text that is not YAML."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError
     from ruamel.yaml.reader import ReaderError
@@ -240,7 +240,7 @@ def events(text: str) -> Iterator[Any]:
 
 
 def _syntax(error: Any, text: str) -> UnreadableConfigError:
-    """Return the parser's message on one line. Name tabs, about which the parser is vague."""
+    """Return an error with the parser's message on one line. A tab gets a message of its own: the parser's is vague."""
     mark = error.problem_mark or error.context_mark
     lines = text.splitlines()
     line = lines[mark.line] if mark.line < len(lines) else ""
@@ -273,7 +273,7 @@ def resolve(text: str) -> str | bool | int | float | None:
 
 
 def _whole(match: re.Match[str]) -> int | float:
-    """Return a whole number, or a float beyond 64 bits: no count is that large, and parsing its digits is slow."""
+    """Return a whole number, or a float if it needs more than 64 bits: parsing many digits as an int is slow."""
     if digits := match["decimal"]:
         if abs(float(digits)) >= 1e20:
             return float(digits)

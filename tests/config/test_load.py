@@ -82,7 +82,7 @@ NO_CONFIG = [
     ("- a\n", f"1:1: {MAPPING}a list of 1{ADVICE}"),
     ("steps", f"1:1: {MAPPING}'steps'{ADVICE}"),
     ("#" * (1 << 20) + "\n", "1:1: expected a config of at most 1048576 bytes, got more"),
-    (b"\xff", "1:1: expected text in UTF-8, got the byte 0xff: save the config so, if it is one"),
+    (b"\xff", "1:1: expected text in UTF-8, got the byte 0xff: save the config as UTF-8"),
 ]
 
 

@@ -25,7 +25,7 @@ TOP_LEVEL = [
     ("columns: {exclude: [a, '']}", "1:24: columns.exclude[1]: expected a name (text, not empty), got ''"),
     ("columns: {exclude: [a, a]}", "1:20: columns.exclude: expected every name once, got 'a'"),
     ("columns: {include: [a], exclude: []}",
-     "1:34: columns.exclude: expected no exclude beside include, got an empty list"),
+     "1:34: columns.exclude: expected no exclude with include, got an empty list"),
     ("columns: {includes: [a]}",
      "1:11: columns.includes: expected one of the keys 'include', 'exclude', got 'includes'; "
      "did you mean 'include'?"),

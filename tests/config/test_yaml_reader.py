@@ -92,7 +92,7 @@ UNREADABLE = [
     ("a: &x [*x]", "1:8: a[0]: expected the name of an anchor further up, got 'x'"),
     ('a: "\\ud800"', "1:4: expected characters of Unicode, got '\\ud800'"),
     ("a: 1\nb: \x00", "2:4: expected text, got the character '\\x00', which YAML does not allow"),
-    (b"a: \xc3\xa9\nb: x\xff", "2:5: expected text in UTF-8, got the byte 0xff: save the config so, if it is one"),
+    (b"a: \xc3\xa9\nb: x\xff", "2:5: expected text in UTF-8, got the byte 0xff: save the config as UTF-8"),
     ("[" * 60, "1:52: expected at most 50 levels, got more"),
     (LADDER, "50:12: expected at most 50 levels, got more"),
     (WITH_RUNGS, "50:15: expected at most 50 levels, got more"),

@@ -99,8 +99,10 @@ class VerifyOptions:
     )  # fmt: skip
     rows: int = option(100_000, "Approximate number of rows to recompute.")
     seed: int = option(0, "Seed of the choice of rows.", least=0)
-    on_bad_rows: Literal["error", "drop", "null"] = option(
-        "error", "Value of this option in the transform. With drop, every row is recomputed.",
+    on_bad_rows: Literal["error", "drop", "null"] | None = option(
+        None,
+        "Value of this option in the transform (default: as the stats or the folder record it, else error). With drop, "
+        "every row is recomputed.",
         group="Bad rows and drift", choices=("error", "drop", "null"),
     )  # fmt: skip
     output_dtype: str | None = option(None, OUTPUT_DTYPE)

@@ -127,7 +127,7 @@ def _lines(rows: SparseRows, labels: pa.Array | None) -> pa.Buffer:
 
 
 def comparable_labels(
-    location: str, expected: KeptRows | None, got: KeptRows, at: int
+    location: str, at: int, expected: KeptRows | None, got: KeptRows
 ) -> tuple[KeptRows | None, KeptRows]:
     """Return the labels of an output and of its input, as both were written. `at` is the first row.
 

@@ -9,7 +9,10 @@ import numpy as np
 
 from kafeat.errors import DataError, GateError, KafeatError, counted, first_of, quoted
 from kafeat.io.columns.columns import Columns
+from kafeat.io.data_set import stem
+from kafeat.io.formats import suffix_of
 from kafeat.io.storage.atomic import AtomicFile
+from kafeat.io.storage.local_path import LocalPath
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
@@ -219,8 +222,12 @@ class Rejects:
 
 
 def rejects_name(part: str) -> str:
-    """Return the name for the rejects of a part, with its suffix: a.csv and a.parquet may both be parts."""
-    return f"{part}.csv"
+    """Return the name for the rejects of a part: that of a CSV itself, otherwise with its suffix and `.csv`.
+
+    a.csv, a.parquet and a.parquet.csv may all be parts.
+    """
+    own = part.lower().endswith(".csv") and not suffix_of(LocalPath(stem(part)))
+    return part if own else f"{part}.csv"
 
 
 def _text(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from heapq import heappush, heappushpop
@@ -12,17 +12,18 @@ from typing import Any
 import numpy as np
 
 from kafeat.contract.tile import Rows, SparseRows, dense
-from kafeat.errors import DataError, GateError, UsageError, quoted, spell_row
+from kafeat.errors import DataError, GateError, UsageError, counted, quoted, spell_row
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.fields import Field, as_spelled
 from kafeat.io.columns.selection import match
-from kafeat.io.data_set import is_data_set, list_parts
+from kafeat.io.data_set import MANIFEST, Part, is_data_set, list_parts
 from kafeat.io.options import InputOptions
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.location import read_json
 from kafeat.io.writers.libsvm import comparable_labels
 from kafeat.io.writers.passthrough import KeptRows, difference
+from kafeat.jobs.dataset.manifest import Manifest, read_manifest
 from kafeat.jobs.options import VerifyOptions, with_keywords
 from kafeat.jobs.transform.outputs import Outputs, levels_of
 from kafeat.jobs.verify.forms import outputs_in
@@ -41,7 +42,7 @@ class OutputRows:
     """A reader of the rows of an output that compares them, and memory for computing their features again.
 
     `at` is the next row to compare. `keep` names the passthrough columns, which come before the features and are also
-    in the input. LIBSVM does not name its label, so `kept` does.
+    in the input. LIBSVM does not name its label, so `kept` does. `promised` has the rows of each part by its location.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class OutputRows:
         outputs: Outputs,
         dtype: str | None,
         kept: Sequence[str] = (),
+        promised: Mapping[str, int] | None = None,
     ) -> None:
         self._made, self._width, self._outputs = made, outputs.width, outputs
         fields = _numbers(made, outputs.width)
@@ -69,9 +71,10 @@ class OutputRows:
         # Text is compared as text, because its type would be a guess.
         self.typed = made.format.typed
         self._chunks = made.chunks(columns, written, fm.chunk_rows, typed_passthrough=not made.untyped)
-        self._chunk: Chunk | None = next(self._chunks, None)
-        self.at = 0
-        self.rows = 0
+        self._promised = dict(promised or {})
+        self._chunk: Chunk | None = None
+        self.at = self.rows = 0
+        self._advance()
 
     def _columns_before(self, source: Reader, before: list[str], kept: Sequence[str]) -> list[str]:
         """Record which columns before the numbers are copied, and which are classes. Return those to read."""
@@ -105,27 +108,41 @@ class OutputRows:
         return largest
 
     def _next(self, most: int) -> tuple[Rows, KeptRows | None]:
+        while self._chunk is not None and self._chunk.start + self._chunk.rows <= self.at:
+            self._advance()
         chunk = self._chunk
-        while chunk is not None and chunk.start + chunk.rows <= self.at:
-            self.rows = chunk.start + chunk.rows
-            chunk = self._chunk = next(self._chunks, None)
         if chunk is None:
             return np.empty((0, self._width)), None
         first = self.at - chunk.start
+        self._file, self._first = chunk.location, chunk.first_row + first
         read = chunk.numbers if self._outputs.sparse else chunk.matrix
         rows = read(np.dtype(np.float64))[first : first + most]
         features = rows if isinstance(rows, SparseRows) else dense(rows)
         kept = chunk.passthrough
         return features, None if kept is None else kept.slice(first, len(features))
 
+    def _advance(self) -> None:
+        """Go to the next chunk. The parts that end before it must have as many rows as the run wrote."""
+        done, self._chunk = self._chunk, next(self._chunks, None)
+        self.rows = 0 if done is None else done.start + done.rows
+        for part in [*self._promised]:
+            if self._chunk is not None and part == self._chunk.location:
+                break
+            expected = self._promised.pop(part)
+            got = done.first_row + done.rows if done is not None and part == done.location else 0
+            if got != expected:
+                raise GateError(
+                    f"{part}: expected {counted(expected, 'row')}, as {MANIFEST} says, got {got:,}"
+                )
+
     def _compare_kept(self, expected: KeptRows | None, got: KeptRows) -> None:
         if self._labelled:
-            expected, got = comparable_labels(self._made.location, expected, got, self.at)
+            expected, got = comparable_labels(self._file, self._first, expected, got)
         first = None if expected is None else difference(expected, got)
         if first is not None:
             source = "as the model predicts" if first.column in self._predicted else "as in the input"
             raise GateError(
-                f"{self._made.location}: {spell_row(self.at + first.row)}, column {quoted(first.column)}: expected "
+                f"{self._file}: {spell_row(self._first + first.row)}, column {quoted(first.column)}: expected "
                 f"{first.expected} {source}, got {first.got}"
             )
 
@@ -145,7 +162,7 @@ class OutputRows:
             wanted, found = (float(dense(rows[row : row + 1])[0, column]) for rows in (expected, got))
             what = f"{self._outputs.what[:-1]} {column}" if self._names is None else self._names[column]
             raise GateError(
-                f"{self._made.location}: {spell_row(self.at + row)}, {what}: expected {wanted:.9g}, got "
+                f"{self._file}: {spell_row(self._first + row)}, {what}: expected {wanted:.9g}, got "
                 f"{self._dtype.type(found):.9g}"
             )
         return float(relative.max(initial=0.0))
@@ -153,8 +170,7 @@ class OutputRows:
     def end(self) -> None:
         """Count the remaining rows."""
         while self._chunk is not None:
-            self.rows = self._chunk.start + self._chunk.rows
-            self._chunk = next(self._chunks, None)
+            self._advance()
 
 
 def _names_of(outputs: Outputs, fields: list[Field], made: Reader) -> list[str] | None:
@@ -233,26 +249,31 @@ def verify_file(asked: VerifyOptions) -> VerifyResult:
     `output_dtype` is the dtype of a text output, which does not state it; default: that of the stats, or of the map.
     `unit_variance` means that the features are scaled, for an output that does not state it, such as text. `label`
     names the column that was copied as the label of LIBSVM; default: that of the stats, or none. With `drop`, all rows
-    are transformed again, because only that shows which rows were dropped.
+    are transformed again, because only that shows which rows were dropped. The manifest of a folder states what the
+    stats of a file do, and the rows of each part.
     """
     fm = load_from(asked.model)
     known = {} if asked.stats is None else _read_stats(asked.stats)
     source, target = asked.source, asked.target
     hashes = _check_hashes(known, fm, asked.model, source, target)
     fitted = fm.columns.file_dialect
+    parts = list_parts(target, asked.reading_output.input_format).parts if is_data_set(target) else None
+    manifest = read_manifest(target) if target.kind() == "folder" else None
+    promised = {} if manifest is None else _promised(target, manifest, parts or ())
+    made = _recorded(known, manifest)
+    rule = asked.on_bad_rows or made["on_bad_rows"]
     with (
         asked.reading.open(source, fitted=fitted) as source_reader,
-        _opened_output(target, asked.reading_output) as output_reader,
+        _opened_output(target, asked.reading_output, parts) as output_reader,
     ):
         _check_maker(output_reader, target, fm, asked.model)
-        made = known.get("output", {})
-        dtype = asked.output_dtype or made.get("dtype")
+        dtype = asked.output_dtype or made["dtype"]
         scaled = asked.unit_variance or "scale" in {**made, **output_reader.notes}
         stated = {**made, **output_reader.notes}.get("interval")
         outputs = outputs_in(output_reader, fm, scaled, levels_of(asked.interval), _stated_levels(stated))
-        copied = _copied(asked.label, known, output_reader)
-        output = OutputRows(output_reader, source_reader, fm, outputs, dtype, copied)
-        expected, compared, largest = _compare(asked, fm, source_reader, output, outputs)
+        copied = _copied(asked.label, made["keep"], output_reader)
+        output = OutputRows(output_reader, source_reader, fm, outputs, dtype, copied, promised)
+        expected, compared, largest = _compare(asked, rule, fm, source_reader, output, outputs)
         source_reader.check_unchanged()
         output_reader.check_unchanged()
     if output.rows != expected:
@@ -260,19 +281,28 @@ def verify_file(asked: VerifyOptions) -> VerifyResult:
     return VerifyResult(output.rows, compared, largest, hashes)
 
 
-def _opened_output(target: Location, reading: InputOptions) -> Reader:
+def _opened_output(target: Location, reading: InputOptions, parts: Sequence[Part] | None) -> Reader:
     """Open an output. Its folders name no columns."""
-    if not is_data_set(target):
+    if parts is None:
         return reading.open(target)
-    parts = list_parts(target, reading.input_format).parts
     return reading.open_parts(target, [replace(part, keys=()) for part in parts])
 
 
+def _promised(folder: Location, manifest: Manifest, parts: Sequence[Part]) -> dict[str, int]:
+    """Return the rows of each part by its location. Refuse a part that is missing or that no run has finished."""
+    rows = {record.name: record.rows for record in manifest.parts}
+    there = {part.name: part.location.source for part in parts}
+    for name in sorted({one.name for one in manifest.failed} | (rows.keys() ^ there.keys())):
+        got = "one more" if name in there else "none here; transform with --resume makes it"
+        raise GateError(f"{folder.join(name)}: expected the finished parts of {MANIFEST}, got {got}")
+    return {place: rows[name] for name, place in there.items()}
+
+
 def _compare(
-    asked: VerifyOptions, fm: FeatureMap, source: Reader, output: OutputRows, outputs: Outputs
+    asked: VerifyOptions, rule: str, fm: FeatureMap, source: Reader, output: OutputRows, outputs: Outputs
 ) -> tuple[int, int, float]:
     """Return the expected number of rows, the rows compared, and the largest difference."""
-    rule, dropped = asked.on_bad_rows, asked.on_bad_rows == "drop"
+    dropped = rule == "drop"
     chunks = source.chunks(
         match(source, fm.columns, ()), output.keep, fm.chunk_rows,
         typed_passthrough=output.typed, set_aside=rule != "error",
@@ -298,10 +328,10 @@ def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: Locati
         )
 
 
-def _copied(label: str | None, known: dict[str, Any], made: Reader) -> list[str]:
-    """Return the passthrough columns that --label or the stats name. Only LIBSVM does not name them itself."""
+def _copied(label: str | None, kept: list[str], made: Reader) -> list[str]:
+    """Return the passthrough columns that --label names, or those `kept`. Only LIBSVM does not name them itself."""
     if label is None:
-        return list(known.get("output", {}).get("keep", []))
+        return kept
     if not made.sparse or len(made.fields) < 2:
         raise UsageError(
             f"--label: expected an output of LIBSVM, got {made.location}, which names its columns"
@@ -319,7 +349,8 @@ def _stated_levels(stated: object) -> tuple[float, ...]:
 
 def _expected(done: Done, on_bad_rows: str, outputs: Outputs, typed: bool) -> tuple[Rows, KeptRows | None]:
     if done.bad_rows and on_bad_rows == "error":
-        raise done.chunk.located(done.bad_rows[0])
+        bad = done.chunk.located(done.bad_rows[0])
+        raise DataError(f"{bad}; if the transform set such rows aside, give verify its --on-bad-rows")
     kept = done.chunk.passthrough
     if outputs.classes is not None:
         kept = outputs.classes.table(kept, done.floats, as_text=not typed)
@@ -366,10 +397,24 @@ def _read_stats(place: Location) -> dict[str, Any]:
     content = read_json(place, expected)
     with suppress(AttributeError, KeyError, TypeError):
         keep = content["output"].get("keep", [])
-        known = [isinstance(content[name], dict) for name in ("model", "input", "output")]
+        parts = [content.get("bad_rows", {}), *(content[name] for name in ("model", "input", "output"))]
+        known = [isinstance(part, dict) for part in parts]
         if all([*known, isinstance(keep, list), *(isinstance(name, str) for name in keep)]):
             return dict(content)
     raise DataError(f"{place}: expected {expected}, got another")
+
+
+def _recorded(known: dict[str, Any], manifest: Manifest | None) -> dict[str, Any]:
+    """Return the options of the transform that its stats, or the manifest of its folder, state."""
+    settings, rule = manifest.settings if manifest else {}, known.get("bad_rows", {}).get("rule")
+    made = {"dtype": None, "on_bad_rows": rule or "error", **settings, **known.get("output", {})}
+    made["keep"] = made.get("keep") or []
+    if made["dtype"] not in (None, *TOLERANCE) or not isinstance(made["keep"], list):
+        raise DataError(
+            f"dtype, keep: expected a dtype and columns in the record of the run, got {made['dtype']!r:.40}, "
+            f"{made['keep']!r:.40}"
+        )
+    return made
 
 
 def _check_hashes(

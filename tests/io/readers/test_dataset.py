@@ -94,10 +94,42 @@ def test_features_of_parts_are_verified_as_a_whole(data, tmp_path):
     transform_parts(model, data["parquet"], out)
     found = verify_file(model, data["parquet"], out)
     assert (found.rows, found.largest_difference) == (sum(HEIGHTS), 0.0)
-    other = pq.read_table(out / "p3.parquet").slice(1)
-    pq.write_table(other, out / "p3.parquet")
-    with pytest.raises(GateError, match=r"expected .*, got"):
-        verify_file(model, data["parquet"], out)
+
+
+@pytest.mark.parametrize(("format", "suffix"), [(None, "parquet"), ("csv", "csv")])
+def test_the_part_that_is_wrong_is_named(data, tmp_path, format, suffix):
+    """With the options of the run, which its manifest states: rows that it dropped, and the dtype of text."""
+    model, out = str(tmp_path / "map.joblib"), tmp_path / "out"
+    kafeat.fit(CONFIG, data["parquet"], "y").save(model)
+    bad = table(700, 0).set_column(0, "x0", pa.array([float("nan"), *range(699)]))
+    pq.write_table(bad, f"{data['parquet']}/p0.parquet")
+    transform_parts(
+        model, data["parquet"], out, on_bad_rows="drop", output_format=format, output_dtype="float16"
+    )
+    assert verify_file(model, data["parquet"], out).rows == sum(HEIGHTS) - 1
+    with pytest.raises(DataError, match=r"p0.parquet: row 1 .* give verify its --on-bad-rows$"):
+        verify_file(model, data["parquet"], out, on_bad_rows="error")
+    read, write = (pq.read_table, pq.write_table) if format is None else (pa_csv.read_csv, pa_csv.write_csv)
+    for part, rows, problem in [
+        ("p0", [*range(40), 41, 40, *range(42, 699)], r"row 41 \(index 40\), feature \d: expected .*, got"),
+        ("p0", range(698), "expected 699 rows, as _kafeat.json says, got 698"),
+        ("p2", [], "expected 1 row, as _kafeat.json says, got 0"),
+        ("p3", range(1, 900), r"row 1 \(index 0\), feature \d: expected .*, got"),
+        ("p3", range(899), "expected 900 rows, as _kafeat.json says, got 899"),
+        ("p3", [*range(900), 0], "expected 900 rows, as _kafeat.json says, got 901"),
+        ("p2", None, "expected the finished parts of _kafeat.json, got none here"),
+        ("p4", [0], "expected the finished parts of _kafeat.json, got one more"),
+    ]:  # fmt: skip
+        place = out / f"{part}.{suffix}"
+        before = place.read_bytes() if place.exists() else None
+        wrong = read(place if before is not None else out / f"p3.{suffix}").take(
+            pa.array(rows or (), pa.int64())
+        )
+        place.unlink() if rows is None else write(wrong, place)
+        with pytest.raises(GateError, match=rf"{place}: {problem}"):
+            verify_file(model, data["parquet"], out)
+        place.unlink(missing_ok=True) if before is None else place.write_bytes(before)
+    assert verify_file(model, data["parquet"], out).largest_difference == 0.0
 
 
 def test_a_mistake_is_told_by_its_part_and_its_row_there(data):

@@ -74,13 +74,14 @@ def test_rejects_beside_a_glob_that_does_not_match_them_are_fine(here):
 
 
 def test_every_part_has_rejects_of_its_own(here):
-    Path("in/a.csv").write_text("a,b\n1,none\n")
+    for name in ("a.csv", "a.parquet.csv"):
+        Path("in", name).write_text("a,b\n1,none\n")
     bad = table(2).set_column(0, "a", pa.array([np.nan, 0.5]))
     pq.write_table(bad, "in/a.parquet")
     run = transform_parts("map.joblib", "in", "out", on_bad_rows="drop", rejects="rejects")
     told = content(here / "rejects")
-    assert set(told) == {"a.csv.csv", "a.parquet.csv", "deep/b.parquet.csv"}
-    assert run.bad_rows == 2 == sum(text.count(b"\n") - 1 for text in told.values())
+    assert set(told) == {"a.csv", "a.parquet.csv", "a.parquet.csv.csv", "deep/b.parquet.csv"}
+    assert run.bad_rows == 3 == sum(text.count(b"\n") - 1 for text in told.values())
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])

@@ -1,1 +1,1 @@
-"""The quality of a map: its error against the exact kernel, and the score of a learner on its features."""
+"""Measure the quality of maps: the error against the exact kernel, and the score of a learner on the features."""

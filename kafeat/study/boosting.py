@@ -1,4 +1,4 @@
-"""Gradient boosting on the raw columns, the usual choice for tables, for comparison with a map. Needs scikit-learn."""
+"""Gradient boosting on the raw columns, a strong baseline to compare maps with. Needs scikit-learn."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from kafeat.maths import PredictionTask
 from kafeat.study.learners import Split, Truth
 from kafeat.types import Floats
 
-# Work is trees × columns × rows, with these added as the fixed cost of a tree. A core does 2e8 a second.
+# The work is estimated as trees × (columns + _MORE_COLUMNS) × (rows + _MORE_ROWS). A core does 2e8 per second.
 _MORE_ROWS, _MORE_COLUMNS = 4_000, 20
-# Above _MUCH work, there are half as many rounds, at twice the rate. Above _MOST there are fewer rows, at least _LEAST.
-# Above _TOO_MUCH, boosting is left out.
+# More work than _MUCH halves the rounds and doubles the learning rate. If it still exceeds _MOST, fewer rows are used,
+# at least _LEAST. If even that exceeds _TOO_MUCH, boosting is left out.
 _MUCH, _MOST, _TOO_MUCH = 5e8, 1.5e9, 3e9
 _LEAST = 2_000
 MOST_ROWS = 100_000
-"""The most rows for boosting, all of which are in memory."""
-# From so many rows on, a tenth of them decides when to stop. Otherwise boosting may be worse than a constant.
+"""Boosting learns from at most this many rows, because it holds all of them in memory."""
+# With at least this many rows, a held-out tenth decides when to stop. Without that, boosting may overfit badly.
 _STOPS_EARLY = 5_000
 _QUICK = {"max_iter": 50, "learning_rate": 0.2, "max_bins": 63}
 
 
 @dataclass(frozen=True)
 class Boosting:
-    """Fitted estimators, one for each label, the number of their training rows, and the seconds."""
+    """Fitted boosting: an estimator for each label, the number of training rows, and the seconds of fitting."""
 
     estimators: list[Any]
     task: PredictionTask
@@ -37,7 +37,7 @@ class Boosting:
 
     @property
     def rounds(self) -> int:
-        """The number of rounds. Scikit-learn stops early when rows that it holds out no longer improve."""
+        """The number of boosting rounds, which early stopping may have reduced."""
         return max(one.n_iter_ for one in self.estimators)
 
     def __call__(self, Z: Floats) -> Floats:
@@ -51,7 +51,7 @@ class Boosting:
 
 
 def plan(rows: int, width: int, trees: int) -> tuple[int, dict[str, Any]] | None:
-    """Return the number of training rows, and the parameters, or None if this takes too long."""
+    """Return how many rows to train on and scikit-learn's parameters, or None if `trees` a round take too long."""
     rows, of_row = min(rows, MOST_ROWS), float(trees * (width + _MORE_COLUMNS))
     if 100 * of_row * (rows + _MORE_ROWS) <= _MUCH:
         return rows, {}
@@ -62,7 +62,7 @@ def plan(rows: int, width: int, trees: int) -> tuple[int, dict[str, Any]] | None
 
 
 def boost(inputs: Inputs, chosen: Split, truth: Truth) -> Boosting | str:
-    """Learn from the training rows, or some of them. Return the reason if that is impossible or takes too long."""
+    """Fit boosting on the training rows, or some of them. Return the reason if this is impossible or takes too long."""
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     except ImportError as error:
@@ -81,7 +81,7 @@ def boost(inputs: Inputs, chosen: Split, truth: Truth) -> Boosting | str:
         y, make = task.targets(labels), HistGradientBoostingRegressor
     else:
         y, make = task.numbers(labels)[:, None], HistGradientBoostingClassifier
-        # Early stopping holds out a tenth of each class, which is impossible for a single row.
+        # Early stopping holds out a tenth of each class, which is impossible for a class with a single row.
         several = np.bincount(y[:, 0])[y[:, 0]] > 1
         Z, y = Z[several], y[several]
         if len(np.unique(y)) < 2:
@@ -96,7 +96,7 @@ def boost(inputs: Inputs, chosen: Split, truth: Truth) -> Boosting | str:
 
 
 def _one_thread() -> Any:
-    """Limit OpenMP to one thread: on busy cores, its threads wait for each other in every loop, for minutes."""
+    """Return a context with one OpenMP thread: on busy cores, several would wait for each other for minutes."""
     from threadpoolctl import threadpool_limits
 
     return threadpool_limits(1, user_api="openmp")

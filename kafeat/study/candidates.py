@@ -1,8 +1,8 @@
 """List the maps to compare: models as they are, and recipes with every setting of a sweep and every seed.
 
-A recipe of a precomputed kernel needs the square kernel matrix of all rows. Rows are then identified by their numbers,
-so that any of them can be compared. The columns of a map are the rows that it is fitted on, because scikit-learn splits
-both sides of a kernel matrix.
+For recipes with a precomputed kernel, the data are the square kernel matrix of all rows. Each row is then replaced by
+its number, so that any block of the matrix can be looked up. As in scikit-learn's cross-validation, a map only gets the
+columns of its training rows.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _PLACE = re.compile(r"steps\[(\d+)\]\.(\w+)")
 
 @dataclass(frozen=True)
 class Sweep:
-    """Values of a parameter, for every step that has it or for one step."""
+    """Values to try for a parameter: `gamma` is that of every step that has one, `steps[1].gamma` that of one step."""
 
     key: str
     values: tuple[Any, ...]
@@ -65,7 +65,7 @@ def read_sweep(text: str) -> Sweep:
 
 
 def settings(config: Config, sweeps: Sequence[Sweep], name: str) -> Iterator[tuple[dict[str, Any], Config]]:
-    """Yield every combination of the values with its config."""
+    """Yield each combination of swept values, and the config with these values."""
     _refuse_twice(sweeps)
     for values in product(*(sweep.values for sweep in sweeps)):
         plain = {
@@ -83,7 +83,7 @@ def settings(config: Config, sweeps: Sequence[Sweep], name: str) -> Iterator[tup
 
 
 def _refuse_twice(sweeps: Sequence[Sweep]) -> None:
-    """Refuse a parameter or a value that is given twice, and the kind, which is not a parameter."""
+    """Refuse a sweep that repeats a parameter or a value, or that sweeps `kind`, which is not a parameter."""
     keys = [sweep.key for sweep in sweeps]
     for sweep in sweeps:
         if len(set(map(repr, sweep.values))) < len(sweep.values):
@@ -105,7 +105,7 @@ def _set(plain: dict[str, Any], key: str, value: Any, name: str) -> None:
     if place:
         index, key = int(place[1]), place[2]
         if index >= len(steps):
-            raise UsageError(f"--sweep steps[{index}].{key}: expected a step below {len(steps)} of {name}")
+            raise UsageError(f"--sweep steps[{index}].{key}: expected an index below {len(steps)} in {name}")
         steps = [steps[index]]
     every = list(nested(steps)) if place is None else steps
     holders = [step for step in every if key in step]
@@ -133,7 +133,7 @@ def _value(text: str) -> Any:
 
 
 class Fit(NamedTuple):
-    """A fitted map, the seconds to fit it without reading (None for a model), and the job of its predictor, if any."""
+    """A fitted map, the seconds of fitting it (None for a saved model), and the rows for its predictor, if any."""
 
     map: FeatureMap
     seconds: float | None = None
@@ -142,7 +142,7 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True)
 class ComparedMap:
-    """A fitted map with its config, or a config to fit. `setting` holds its swept parameters."""
+    """A fitted map with its config, or a config to fit. `setting` holds the values of its swept parameters."""
 
     name: str
     setting: dict[str, Any]
@@ -157,7 +157,7 @@ class ComparedMap:
         return f"{self.name} {' '.join(parts)}".strip()
 
     def task(self, names: tuple[str, ...]) -> TaskKind:
-        """Return the task for these labels: that of the model that learned them, or that in the config."""
+        """Return the task for these labels: that of the model that learned them, that in the config, or `auto`."""
         own = None if self.fitted is None else self.fitted.predictor
         if own is not None and own.labels.soft and set(own.labels.names) == set(names):
             return "soft"
@@ -167,7 +167,7 @@ class ComparedMap:
         return "auto" if last is None else last.task
 
     def check(self, reserved: Sequence[str]) -> None:
-        """Refuse a recipe that names a `reserved` column, the label or the split, and a map without an exact kernel."""
+        """Refuse a recipe that has a `reserved` column as a feature, and a map without an exact kernel."""
         named = [name for name in reserved if name in self.config.columns.include and self.fitted is None]
         if named:
             raise DataError(
@@ -186,9 +186,9 @@ class ComparedMap:
         held_out: Mask,
         listener: Listener,
     ) -> Fit:
-        """Return the map and what fitting it costs. A recipe is fitted on the rows that are not held out.
+        """Return the fitted map. A recipe is fitted here, on the rows that are not held out.
 
-        The learner, if there is one, scores the values of `validate` in a recipe.
+        If `validate` in a recipe lists values to try, the learner scores them or, without a learner, ridge.
         """
         if self.fitted is not None:
             return Fit(self.fitted)
@@ -218,7 +218,7 @@ class ComparedMap:
 def list_candidates(
     models: Sequence[Any], configs: Sequence[Any], sweeps: Sequence[Sweep], seeds: int
 ) -> list[ComparedMap]:
-    """Load the models, and combine the configs with the sweeps and seeds."""
+    """Return the loaded models, and each config with every combination of swept values and with every seed."""
     if not models and not configs:
         raise UsageError("evaluate: expected a model or a config, got neither")
     if not configs and (sweeps or seeds != 1):
@@ -242,7 +242,7 @@ def list_candidates(
 
 
 def _names(maps: Sequence[Any]) -> list[str]:
-    """Name the maps by their file names, or by whole paths if these are not unique. Others get a number."""
+    """Return a name for each map: the file name, or the whole path if names repeat. Without a file, it is a number."""
     places = [location_of(one) for one in maps]
     own = [one.name if isinstance(one, NamedRecipe) else f"map {i + 1}" for i, one in enumerate(maps)]
     whole = [name if place is None else str(place) for name, place in zip(own, places, strict=True)]
@@ -260,7 +260,7 @@ _ROW = "row of the kernel matrix"
 def by_row_numbers(
     data: RereadableData, request: EvaluationRequest, candidates: list[ComparedMap]
 ) -> tuple[RereadableData, list[ComparedMap]]:
-    """Return data of row numbers, and recipes with a kernel of these, if the recipes have a precomputed kernel."""
+    """If recipes have a precomputed kernel, replace rows by their numbers and the kernel by a look-up in the matrix."""
     precomputed = [
         one for one in candidates
         if one.fitted is None and getattr(one.config.steps[0], "kernel", None) == "precomputed"
@@ -271,17 +271,17 @@ def by_row_numbers(
     if other is not None:
         raise UsageError(
             f"evaluate: {other.name}: expected a recipe whose first step has `kernel: precomputed`, as "
-            f"{precomputed[0].name} has, got another: evaluate them separately: their columns differ"
+            f"{precomputed[0].name} has, got another: evaluate them separately, because their columns differ"
         )
     by_columns = {repr(one.config.columns): one.config for one in precomputed}
     if len(by_columns) > 1:
-        raise UsageError("evaluate: kernel precomputed: expected recipes of the same columns, got others")
+        raise UsageError("evaluate: kernel precomputed: expected recipes with the same columns, got others")
     matrix = KernelMatrix(_read(data, request, *by_columns.values()))
     return _numbered(data, request, len(matrix.values)), [_of_rows(one, matrix) for one in precomputed]
 
 
 def _read(data: RereadableData, request: EvaluationRequest, config: Config) -> Floats:
-    """Read the matrix (n, n)."""
+    """Read the square kernel matrix (n, n) of all rows."""
     split = {} if request.split is None else {request.split: "--split"}
     with data.open() as source:
         source = source.settled()
@@ -289,14 +289,14 @@ def _read(data: RereadableData, request: EvaluationRequest, config: Config) -> F
         values = dense(source.decoded(columns, np.dtype(np.float64), config.chunk_rows))
     if values.shape[0] != values.shape[1]:
         raise DataError(
-            f"{data.name}: kernel precomputed: expected the square kernel matrix of all rows, of which the rows and "
-            f"columns of the training rows are taken, got {values.shape[0]} rows and {values.shape[1]} columns"
+            f"{data.name}: kernel precomputed: expected the square kernel matrix of all rows, from which the training "
+            f"rows and their columns are selected, got {values.shape[0]} rows and {values.shape[1]} columns"
         )
     return values
 
 
 def _numbered(data: RereadableData, request: EvaluationRequest, n: int) -> RereadableData:
-    """Return row numbers, labels and the split as data."""
+    """Return data with the row numbers as the only feature, next to the labels and the split."""
     known, columns = data.rows_known(request.labels, request.split), dict[str, Array]()
     if known.labels is not None:
         columns |= zip(request.labels, known.labels.reshape(n, -1).T, strict=True)

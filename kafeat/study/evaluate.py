@@ -82,8 +82,8 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
     candidates, data = _candidates(asked), asked.data
     asked = with_soft_label(asked, candidates)
     labelled = asked.labels if asked.drop_unlabelled else None
-    # One BLAS thread, so that results do not depend on the number of cores. Overflow is visible in the results, which
-    # are then refused or null.
+    # One BLAS thread, so that results do not depend on the number of cores. NumPy need not warn of overflows: results
+    # show them, and are then refused or null.
     with (
         report_folder(asked.report),
         one_blas_thread(linalg=True),
@@ -104,7 +104,7 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
 
 
 def _candidates(asked: EvaluationRequest) -> list[ComparedMap]:
-    """Return the candidates. Refuse those that cannot be compared, before the data are read."""
+    """Return the maps to compare. Before any data are read, refuse maps that cannot be compared."""
     if asked.data is None:
         raise UsageError("evaluate: expected data, got none")
     label, sweep = asked.label, asked.sweep
@@ -134,7 +134,7 @@ def _refuse_values(argument: str, column: object) -> None:
 
 
 def _split_alike(candidates: Sequence[ComparedMap], asked: EvaluationRequest) -> list[ComparedMap]:
-    """Return candidates that hold out the same rows, with the user's columns."""
+    """Return the candidates with the columns and the `split_by` of the request, so that all hold out the same rows."""
     split_by = asked.split_by
     own = {one.config.split_by for one in candidates}
     if split_by is None and len(own) > 1:
@@ -148,7 +148,7 @@ def _split_alike(candidates: Sequence[ComparedMap], asked: EvaluationRequest) ->
 
 
 def _check_splits(asked: EvaluationRequest, candidates: Sequence[ComparedMap]) -> None:
-    """Refuse several splits if the rows are already split, or if a model was fitted on them."""
+    """Refuse several splits if a column or times decide the split, or if a model is already fitted."""
     if asked.splits == 1:
         return
     if asked.split is not None:
@@ -156,7 +156,7 @@ def _check_splits(asked: EvaluationRequest, candidates: Sequence[ComparedMap]) -
             f"--splits: expected no --split with it, got {quoted(asked.split)}, which splits the rows"
         )
     if (candidates[0].config.split_by or "").startswith("time:"):
-        raise UsageError("--splits: expected no times to split by, since the latest rows do not vary")
+        raise UsageError("--splits: expected no split by times, since the latest rows do not vary")
     fitted = next((one.name for one in candidates if one.fitted is not None), None)
     if fitted is not None:
         raise UsageError(
@@ -196,7 +196,7 @@ def _records(
 
 
 def _report(records: list[Record]) -> Report:
-    """Return the records with their summaries and the recommendation."""
+    """Return the report: the records, their summaries and the recommendation."""
     summaries, choice = summarize(records), score_of_choice(records)
     said = recommend(summaries, choice)
     return Report(records=records, summaries=summaries, recommendation=said, score_of_choice=choice)
@@ -209,7 +209,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def gate(report: Report, max_error: float | None, min_score: float | None) -> None:
-    """Raise `GateError` unless the mean over the seeds of every map is within both bounds."""
+    """Raise `GateError` if, on average over seeds, a map has a larger error or a lower score than these bounds."""
     missed = []
     for entry in report.summaries:
         error, score = entry.kernel["relative_frobenius"]["mean"], entry.mean("map")

@@ -31,7 +31,7 @@ class Evaluation(dict[str, Any]):
     def to_pandas(self) -> Any:
         """Return the means of each map and setting as a data frame of pandas.
 
-        Every figure is a column under its own name, and its standard error one with the suffix `_error`. The parameters
+        Each figure has a column with its name, and its standard error has one with the suffix `_error`. The parameters
         of the setting are also columns.
 
         Returns
@@ -65,7 +65,7 @@ class Evaluation(dict[str, Any]):
         return Table(map(_row, self.report.summaries))
 
     def plot(self) -> Axes:
-        """Plot scores over columns, with those of the raw columns and the exact kernel, or errors if there is no label.
+        """Plot scores of maps, raw columns and exact kernel over the number of columns; without a label, plot errors.
 
         Returns
         -------
@@ -101,7 +101,7 @@ class Evaluation(dict[str, Any]):
 
 
 def _row(entry: Summary) -> dict[str, Any]:
-    """Return an entry without nested values."""
+    """Return a summary as a flat dict. The error of a mean `key` becomes `key_error`."""
     row: dict[str, Any] = {}
     for key, value in entry.flat().items():
         if key == "setting":

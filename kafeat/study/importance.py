@@ -1,4 +1,4 @@
-"""The worth of columns: how much a score falls when a column's values are shuffled among held-out rows."""
+"""Permutation importance: how much a score falls when a column's values are shuffled among held-out rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafeat.types import Array, Floats
 
 SHUFFLES = 5
 """The number of times that each column is shuffled."""
-# With more columns, none is shuffled. Then the least and the most rows, and the most feature numbers for all shuffles.
+# With more columns, none is shuffled. Shuffles use 200 to 1000 rows, and compute about 5e7 feature values in total.
 _MOST_COLUMNS, _LEAST_ROWS, _MOST_ROWS, _MOST_MADE = 300, 200, 1000, 5e7
 
 
@@ -26,14 +26,14 @@ class Loss(NamedTuple):
 
 
 Losses = dict[str, Loss]
-"""The losses by the names of columns, largest first."""
+"""The loss of each column by the column's name, largest first."""
 
 HeldOut = tuple[InputRows, Callable[[InputRows], Floats]]
-"""Held-out rows, and a function that predicts (n, k) for rows, from a model that did not learn from them."""
+"""Held-out rows, and a function that predicts (n, k) for such rows with a model that has not seen them."""
 
 
 def named(losses: Losses | None) -> dict[str, dict[str, float] | None]:
-    """Return the losses and their errors under the keys of JSON."""
+    """Return the losses and their standard errors under the keys of JSON."""
     if losses is None:
         return {"importance": None, "importance_error": None}
     return {
@@ -43,7 +43,7 @@ def named(losses: Losses | None) -> dict[str, dict[str, float] | None]:
 
 
 def rows_to_shuffle(columns: int, width: int) -> int:
-    """Return how many rows are enough for so many columns and a map of this width, or 0 for too many columns."""
+    """Return how many rows to shuffle, for this many columns and features, or 0 if there are too many columns."""
     affordable = int(_MOST_MADE / (SHUFFLES * max(1, columns) * max(1, width)))
     return 0 if columns > _MOST_COLUMNS else int(np.clip(affordable, _LEAST_ROWS, _MOST_ROWS))
 
@@ -51,10 +51,10 @@ def rows_to_shuffle(columns: int, width: int) -> int:
 def score_losses(
     places: Mapping[str, slice], held_out: Sequence[HeldOut], score: Callable[[Floats], float], seed: int
 ) -> Losses | None:
-    """Shuffle each column among the rows of each part, and return how much the score of all predictions falls.
+    """Return how much the score of all predictions falls if a column is shuffled within each set of held-out rows.
 
-    Columns with the same information share their worth: shuffling one costs little while the other remains. Return None
-    if the score is not defined, or the map refuses a row that a shuffle has made.
+    If two columns hold the same information, shuffling one costs little, because the other remains. Return None if the
+    score is not defined, or if the map refuses a row with a shuffled value.
 
     Source: Breiman 2001, section 10; Fisher, Rudin & Dominici 2019.
     """
@@ -78,7 +78,7 @@ def _predicted(held_out: Sequence[HeldOut], place: slice, rng: np.random.Generat
 
 
 def with_column_of(X: InputRows, place: slice, others: Array) -> InputRows:
-    """Return rows (n, d) with the features in `place` taken from the rows with the numbers `others` (n,)."""
+    """Return the rows X (n, d), but with the columns `place` of the rows X[others], `others` (n,)."""
     if isinstance(X, TextRows):
         text = X.starts == place.start
         if text.any():

@@ -1,4 +1,4 @@
-"""Learners on raw columns, on features, and with the exact kernel, and their equivalents in scikit-learn.
+"""Learners for raw columns, for features and for the exact kernel, and the equivalent calls of scikit-learn.
 
 Test rows and folds are chosen by the hash of the row number.
 """
@@ -27,7 +27,7 @@ _TEST_SHARE = 0.2
 class Tested(NamedTuple):
     """Predictions for rows, their labels, and their groups if whole groups were held out.
 
-    `ends` (n, 2, k) are the ends of intervals with the level that is scored, if a model has them.
+    `ends` (n, 2, k) are the lower and upper ends of the intervals that are scored, if the model has intervals.
     """
 
     predicted: Floats
@@ -37,7 +37,7 @@ class Tested(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the rows of all parts."""
+        """Return the predictions, labels and groups of all parts, one part after the other."""
         groups = [one.groups for one in parts if one.groups is not None]
         return cls(
             np.concatenate([one.predicted for one in parts]),
@@ -64,7 +64,7 @@ class Truth:
         return self.tested(*inputs.joined(rows, lambda Z: model(Z.astype(np.float64))))
 
     def answers(self, rows: Array) -> Array:
-        """Return the class numbers (r,) of these rows, or the scaled numbers of their first label."""
+        """Return the targets (r,) for scikit-learn: class numbers, or the scaled values of the first label."""
         labels = self.labels[rows]
         return self.task.targets(labels)[:, 0] if self.task.classes is None else self.task.numbers(labels)
 
@@ -76,10 +76,10 @@ class Split:
     Attributes:
         test: True for the rows to test on, (n,).
         hashes: Numbers (n,) that order all rows at random.
-        seed: Seed of the choice of these rows; None if a column names them.
-        keys: Groups or times of the rows, by which all other rows are held out; None holds them out at random.
-        validation: Training rows (n,) that the recommendation is chosen on; None if there is nothing to choose.
-        truth: The labels; None without any.
+        seed: The seed that the test rows were drawn with; None if a column marks them.
+        keys: Group or time of each row, by which rows are held out; None holds out random rows.
+        validation: True for the training rows whose score decides between maps, (n,); None with a single map.
+        truth: The task, the labels and the folds; None without a label.
     """
 
     test: Mask
@@ -91,17 +91,17 @@ class Split:
 
     @property
     def train(self) -> Mask:
-        """The rows that are not tested on, (n,)."""
+        """True for the rows that are not tested on, (n,)."""
         return ~self.test
 
     @property
     def held_out(self) -> Mask:
-        """The rows that no recipe is fitted on, (n,)."""
+        """True for the rows that no recipe is fitted on: test and validation rows, (n,)."""
         return self.test if self.validation is None else self.test | self.validation
 
     @property
     def folds(self) -> Folded:
-        """The rows in folds by the keys of the training rows, so that these are divided evenly."""
+        """The fold of each row. Folds are made by the keys of the training rows, so that these are divided evenly."""
         folds = Folds.by(None if self.keys is None else self.keys.select(self.train))
         return Folded(folds.parts(self.hashes if self.keys is None else self.keys.values), folds)
 
@@ -110,7 +110,7 @@ class Split:
         return of if int(of.sum()) <= most else _last(of, most, self.hashes)
 
     def validation_rows(self, part: int) -> Mask:
-        """Return a mask of one of so many parts of the training rows, at random or by their keys."""
+        """Return a mask of one in `part` training rows, chosen at random or by their keys."""
         return _last(self.train, int(self.train.sum()) // part, self.hashes, self.keys, self.seed or 0)
 
 
@@ -128,7 +128,7 @@ def split(n: int, seed: int, test: Mask | None = None, keys: RowKeys | None = No
 
 
 def _last(of: Mask, count: int, hashes: Hashes, keys: RowKeys | None = None, seed: int = 0) -> Mask:
-    """Return a mask of the `count` rows with the largest hashes, or of about as many that their keys select."""
+    """Return a mask of the `count` rows with the largest hashes or, with keys, of the latest rows or some groups."""
     rows, last = np.flatnonzero(of), np.zeros(len(of), dtype=bool)
     if keys is None:
         last[rows[np.argsort(hashes[rows])[-count:]]] = True
@@ -137,13 +137,13 @@ def _last(of: Mask, count: int, hashes: Hashes, keys: RowKeys | None = None, see
     return last
 
 
-# Entries beyond this many standard deviations are clipped, so that predictions stay finite.
+# Scaled values are clipped to ± this, so that predictions stay finite.
 _FARTHEST = 1e100
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """(Z − mean)/spread of rows Z (n, d) in float64. The spread of a constant column is ∞."""
+    """Scales rows Z (n, d) to (Z − mean)/spread in float64. The spread of a constant column is ∞."""
 
     mean: Floats
     spread: Floats
@@ -155,14 +155,14 @@ class Scaling:
 
 
 NO_SCALING = Scaling(np.zeros(1), np.ones(1))
-"""The scaling of features, which have no units."""
+"""Leaves inputs as they are: features need no scaling, because they have no units."""
 
 
 def scaling_of(blocks: Iterable[Floats]) -> Scaling:
     """Return the scaling by the mean and standard deviation of all rows.
 
-    Sums are about a point near the mean, in units of the distances from it, so that squares neither lose digits nor
-    overflow.
+    Sums are of deviations from the mean of the first block, in units of their size, so that squares neither lose digits
+    nor overflow.
     """
     n = 0
     pivot: Floats = np.zeros(1)
@@ -182,9 +182,9 @@ def scaling_of(blocks: Iterable[Floats]) -> Scaling:
 
 
 def unit_scaling_of(blocks: Iterable[Floats], standardize: bool) -> Scaling:
-    """Return a scaling to rows of mean 0 and mean square norm 1, which stochastic gradients need for their steps.
+    """Return a scaling to rows of mean 0 and mean squared norm 1, which the step sizes of stochastic gradients need.
 
-    All columns have one divisor, or each has its own if they are to be standardized first.
+    All columns are divided by one number or, with `standardize`, each also by its own standard deviation.
     """
     scaling = scaling_of(blocks)
     varies = np.isfinite(scaling.spread)
@@ -196,11 +196,11 @@ def unit_scaling_of(blocks: Iterable[Floats], standardize: bool) -> Scaling:
 
 
 Predict = Callable[[Floats], Floats]
-"""Returns predictions (n, k) from inputs, or from kernel values with the training rows."""
+"""Predicts (n, k) for inputs (n, d), or for the kernel values (n, m) of n rows with the m training rows."""
 
 
 class Model(Protocol):
-    """A fitted model. It predicts (n, k) from inputs, or from kernel values with the training rows."""
+    """A fitted model, which predicts as `Predict` does."""
 
     def __call__(self, Z: Floats, /) -> Floats: ...
     @property
@@ -212,17 +212,17 @@ class Model(Protocol):
 
 
 class Training(Protocol):
-    """Rows that a learner is ready to learn from. Searching for a penalty is separate from learning with one."""
+    """Training rows that are ready for a learner. Searching for a penalty and fitting with one are timed separately."""
 
     def search(self) -> float:
         """Return the penalty that cross-validation over the folds chooses."""
 
     def model(self, penalty: float, /) -> Model:
-        """Learn once, with this penalty."""
+        """Return the model that is fitted with this penalty."""
 
 
 class Trained(NamedTuple):
-    """A model, the seconds to learn it once, and those to choose its penalty."""
+    """A model, the seconds to fit it once, and the seconds to search for its penalty."""
 
     model: Any
     learn_seconds: float
@@ -232,7 +232,7 @@ class Trained(NamedTuple):
 def train(
     prepare: Callable[[], Training], penalty: float | None, apart: Callable[[], float] = lambda: 0.0
 ) -> Trained:
-    """Learn with a penalty, or search for one. `apart` counts the seconds of work that is not part of learning."""
+    """Fit with a penalty, or search for one first. `apart` returns the seconds so far of work that does not count."""
     training, prepared = timed(prepare, apart)
     chosen, search = (penalty, 0.0) if penalty is not None else timed(training.search, apart)
     model, learned = timed(partial(training.model, chosen), apart)
@@ -248,11 +248,11 @@ class Learner(ABC):
 
     @abstractmethod
     def on_rows(self, inputs: Inputs, rows: Mask, truth: Truth) -> Training:
-        """Prepare a linear model of the inputs."""
+        """Prepare to fit a linear model of the inputs of these rows."""
 
     @abstractmethod
     def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
-        """Prepare a kernel machine with the kernel K (n, n) of the training rows with these numbers (n,)."""
+        """Prepare to fit a kernel machine on the kernel matrix K (n, n) of the rows with these numbers (n,)."""
 
     def linear(self, inputs: Inputs, rows: Mask, truth: Truth, penalty: float | None = None) -> Trained:
         """Fit a linear model of the inputs. Without a penalty, search for one."""
@@ -261,14 +261,14 @@ class Learner(ABC):
     def learn(
         self, Z: Floats, labels: Array, folded: Folded, task: PredictionTask, penalty: float | None = None
     ) -> Predict:
-        """Learn from features Z (n, D) with labels (n,) in folds."""
+        """Fit on features Z (n, D) with labels (n,). Without a penalty, the score over the folds chooses one."""
         every, truth = np.ones(len(Z), bool), Truth(task, labels, folded)
         model: Predict = self.linear(Inputs.of(Z), every, truth, penalty).model
         return model
 
 
 class Ridge(Learner):
-    """Ridge regression in closed form, with a target of 0 or 1 per class. Rows are read once and not held."""
+    """Ridge regression in closed form, with a target of 0 or 1 per class. Rows are read once and not kept in memory."""
 
     name = "ridge"
 
@@ -293,16 +293,16 @@ class Ridge(Learner):
 
 
 def equivalent_learner(learner: str, kind: Kind, penalty: float) -> str | None:
-    """Return the scikit-learn call that makes the same model, or None for learners without a simple one."""
+    """Return the scikit-learn call that makes the same model, or None if there is no simple call."""
     if learner == "ridge":
         return f"{'Ridge' if kind == 'regression' else 'RidgeClassifier'}(alpha={penalty!r})"
     return f"LogisticRegression(C={1.0 / penalty!r})" if learner == "logistic" and penalty > 0.0 else None
 
 
 def equivalent_predictor(predictor: FittedPredictor) -> str | None:
-    """Return the scikit-learn call that makes a model with the weights of this predictor, up to scale.
+    """Return the scikit-learn call that makes a model with the weights of this predictor, up to a factor.
 
-    Ridge for classes has another intercept, which includes the biases of its probabilities.
+    The intercept of ridge for classes differs, because kafeat adds the biases of its probabilities.
     """
     kind: Kind = "regression" if predictor.labels.classes is None else "classification"
     penalty = float(predictor.fitted.state["lambda"])

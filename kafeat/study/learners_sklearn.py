@@ -1,4 +1,4 @@
-"""Learners that hold their rows: logistic regression, and the linear and kernel machines of scikit-learn."""
+"""Learners that keep all rows in memory: logistic regression, and the linear and kernel machines of scikit-learn."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ from kafeat.study.learners import (
 )
 from kafeat.types import Array, Floats, Mask
 
-# 1/penalty; features have norms near 1.
+# The costs C = 1/penalty to search, for features with norms near 1.
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
-# 1/α of stochastic gradients, whose penalty applies to the mean loss.
+# The costs 1/α of stochastic gradients. They are larger, because the penalty α applies to the mean loss.
 _COSTS_OF_SGD = (1e2, 1e3, 1e4, 1e5, 1e6)
 # Number of rows to choose a cost on. More rows do not change the choice.
 _CHOSEN_ON = 5_000
 _NEAR = 1e-3
-# A few dozen steps are usually enough. Otherwise the record notes that the solver did not converge.
+# Limit of the primal solver's steps. A few dozen are usually enough; if not, the record has `converged: false`.
 _STEPS = 100
-# Passes over the rows in the solver for the hinge.
+# Limit of the dual solver's passes over the rows, for the hinge loss.
 _PASSES = 1000
-# Steps of the kernel SVM, two coefficients each. Without a limit it could hang where no signal reaches it.
+# Limit of the steps of the kernel SVM's solver, which might not end otherwise, and which ignores signals.
 _PAIRS = 1_000_000
 _MOST_BYTES = 4 << 30
 
 Make = Callable[[float, PredictionTask], Any]
-"""Make an estimator from a cost."""
+"""Makes an unfitted estimator for a cost and a task."""
 
 
 @dataclass(frozen=True)
 class FittedLearner:
-    """An estimator with a scaling of its inputs.
+    """A fitted estimator, and the scaling of its inputs.
 
-    A class is predicted by its probability, or by its side of the decision boundary.
+    For classes, predictions are probabilities or, if the estimator has none, values of the decision function.
     """
 
     estimator: Any
@@ -69,7 +69,7 @@ class FittedLearner:
         likely = hasattr(self.estimator, "predict_proba")
         values = (self.estimator.predict_proba if likely else self.estimator.decision_function)(scaled)
         values = np.column_stack([-values, values]) if values.ndim == 1 else values
-        # Classes without training rows come last.
+        # Classes without training rows get the lowest value.
         predicted = np.empty((len(values), len(classes)))
         predicted[:] = 0.0 if likely else values.min(axis=1, keepdims=True) - 1.0
         predicted[:, self.estimator.classes_] = values
@@ -79,7 +79,7 @@ class FittedLearner:
     def nonzero(self) -> int:
         if hasattr(self.estimator, "support_"):
             return len(self.estimator.support_)
-        coefficients = np.atleast_2d(getattr(self.estimator, "coef_", 0.0))  # a constant has none
+        coefficients = np.atleast_2d(getattr(self.estimator, "coef_", 0.0))  # a constant has no coefficients
         return int((coefficients != 0.0).any(axis=0).sum())
 
 
@@ -89,7 +89,7 @@ class HeldRows:
 
     Attributes:
         y: The class numbers or scaled numbers of the rows, (n,).
-        folds: Their folds.
+        folds: The fold of each row.
     """
 
     make: Make
@@ -111,7 +111,7 @@ class HeldRows:
         return len(np.unique(self.y)) == 1
 
     def _mean_score(self, cost: float) -> float:
-        """Return the mean score over the folds. If there are many rows, a cost is chosen on some of them."""
+        """Return the mean score of a cost over the folds, on about `_CHOSEN_ON` rows if there are more."""
         every = 1 if self.is_kernel else -(-len(self.Z) // _CHOSEN_ON)
         some = slice(None, None, every)
         Z, y, scores = self.Z[some], self.y[some], list[float]()
@@ -126,8 +126,8 @@ class HeldRows:
                 scores.append(estimator.score(unseen, y[held]))
         if not scores:
             raise DataError(
-                "learner: expected labels that differ among the rows that no fold holds out, got equal ones: give "
-                "--penalty, so that none is searched for"
+                "learner: expected training rows with different labels in a fold, got equal labels in all: give "
+                "--penalty, so that no penalty is searched for"
             )
         return float(np.mean(scores))
 
@@ -139,7 +139,7 @@ class HeldRows:
 
 
 def held(inputs: Inputs, rows: Mask, scaling: Scaling, most_bytes: int = _MOST_BYTES) -> tuple[Array, Floats]:
-    """Return the numbers and the scaled values (r, width) of rows, for learners that need them all in memory."""
+    """Return the numbers (r,) and the scaled values (r, width) of rows. Refuse more than `most_bytes` of them."""
     n = int(rows.sum())
     if n * inputs.width * 4 > most_bytes:
         raise UsageError(
@@ -158,7 +158,7 @@ def held(inputs: Inputs, rows: Mask, scaling: Scaling, most_bytes: int = _MOST_B
 
 
 class LinearMachine(Learner):
-    """A linear estimator that holds its rows, and the corresponding exact kernel machine."""
+    """A linear estimator that keeps its rows in memory, and the kernel machine with the same loss."""
 
     def __init__(self, name: str, make: Make, exact: Make) -> None:
         self.name, self._make, self._exact = name, make, exact
@@ -183,7 +183,7 @@ class LinearMachine(Learner):
 
 
 def learner(name: str, tau: float) -> Learner:
-    """Return a learner by its name; `dual_l1` uses τ."""
+    """Return the learner with this name. Only `dual_l1` uses `tau`."""
     make: dict[str, tuple[Make, Make]] = {
         "logistic": (_logistic, partial(_logistic, is_kernel=True)),
         "dual_l1": (partial(_dual_l1, tau=tau), partial(_dual_l1_exact, tau=tau)),
@@ -214,15 +214,15 @@ def _linear_svc_l1(cost: float, task: PredictionTask) -> Any:
         raise UsageError(
             "learner linear_svc_l1: expected classes, got a number to predict; try ridge or linear_svc"
         )
-    # The solver takes the columns in a random order.
+    # The solver visits the columns in random order.
     return LinearSVC(C=cost, penalty="l1", dual=False, tol=_NEAR, max_iter=_STEPS, random_state=0)
 
 
 def _dual_l1(cost: float, task: PredictionTask, tau: float) -> Any:
-    """Add −τ‖α‖₁ to the dual, so that the loss ignores errors of a number up to τ.
+    """Add −τ‖α‖₁ to the dual. For numbers, the loss then ignores errors of at most τ.
 
-    For classes, the hinge becomes max(0, 1 − τ − yz). Its solution is (1 − τ) times that with the cost C/(1 − τ), which
-    predicts the same. (With the squared hinge, τ would only scale the solution.)
+    For classes, the hinge becomes max(0, 1 − τ − yz). The solution is (1 − τ) times that of the plain hinge with the
+    cost C/(1 − τ), so both predict the same classes. (With the squared hinge, τ would only scale the solution.)
     """
     if task.classes is None:
         return LinearSVR(
@@ -262,7 +262,7 @@ def _fitted(estimator: Any, Z: Floats, y: Array) -> tuple[Any, bool]:
 
 
 def _sgd(cost: float, task: PredictionTask) -> Any:
-    """Averaged stochastic gradients in random order: Bottou 2012, Stochastic Gradient Descent Tricks."""
+    """Averaged stochastic gradient descent, rows in random order: Bottou 2012, Stochastic Gradient Descent Tricks."""
     if task.classes is None:
         return SGDRegressor(alpha=1.0 / cost, average=True, eta0=0.1, random_state=0)
     return SGDClassifier(alpha=1.0 / cost, average=True, random_state=0)

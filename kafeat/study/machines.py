@@ -45,7 +45,7 @@ def learner_of(name: str, tau: float = 0.1, jobs: int = 1, n_labels: int = 1) ->
     return learner(name, tau)
 
 
-# Properties of a linear model, and of boosting.
+# Attributes of linear models, and of boosting, that go into a record.
 _OF_MODELS = ("nonzero", "penalty", "converged", "rounds", "rows")
 
 
@@ -56,8 +56,8 @@ class Learned:
     Attributes:
         scores: The deciding score as `score`, that on the training rows as `training_score`, and every score by name.
         tested: The predictions and the labels of the test rows.
-        predict_seconds: To predict the test rows from the columns that the map reads.
-        making_seconds: To make the features, or the kernel matrix, of the training rows.
+        predict_seconds: Seconds to predict the test rows from the columns that the map reads.
+        making_seconds: Seconds to make the features, or the kernel matrix, of the training rows.
         matrix_bytes: Size of the columns, features or kernel matrix of all training rows.
     """
 
@@ -69,11 +69,11 @@ class Learned:
     matrix_bytes: int
 
     def total_seconds(self, fit_seconds: float) -> float:
-        """Return the seconds to fit, to make the features or the kernel matrix, and to learn once."""
+        """Return the seconds to fit the map, to make the features or the kernel matrix, and to fit the model once."""
         return fit_seconds + self.making_seconds + self.trained.learn_seconds
 
     def entries(self, fit_seconds: float = 0.0) -> Entries:
-        """Return the scores and costs for a record, with the seconds of fitting before."""
+        """Return the scores and costs for a record. The total seconds include those of fitting the map."""
         model, learn, search = self.trained
         return {
             **self.scores, **{name: getattr(model, name) for name in _OF_MODELS if hasattr(model, name)},
@@ -84,10 +84,10 @@ class Learned:
 
 
 class Compared(NamedTuple):
-    """The results of a learner on all inputs, and on the features of the rows of the exact machine.
+    """The results of a learner on raw columns, on features and with the exact kernel, and of boosting.
 
-    They include gradient boosting, or the reason why it is missing.
-    """
+    `same_rows` are those on features, trained only on the rows of `exact`. `boosting` may be the reason why it is left
+    out."""
 
     raw: Learned
     boosting: Learned | str
@@ -96,12 +96,12 @@ class Compared(NamedTuple):
     same_rows: Learned
 
 
-# The score on the training rows uses at most so many of them.
+# The score on the training rows uses at most this many of them.
 _MOST_TRAINING = 100_000
 
 
 def check_labels(chosen: Split, truth: Truth, label: str) -> None:
-    """Refuse a split without rows to train or test on, and test rows that are all of unknown classes."""
+    """Refuse a split without rows to train or test on, or with only unknown classes in the test rows."""
     test, train = chosen.test, chosen.train
     if train.sum() < 2 or not test.any():
         raise DataError(
@@ -110,15 +110,15 @@ def check_labels(chosen: Split, truth: Truth, label: str) -> None:
     numbers = None if truth.task.classes is None else truth.task.numbers(truth.labels)
     if numbers is not None and not np.isin(numbers[test], numbers[train]).any():
         raise DataError(
-            f"label {quoted(label)}: expected classes of the test rows among the training rows, got none of them: each "
-            "class needs several rows"
+            f"label {quoted(label)}: expected test rows with classes that training rows have, got none: each class "
+            "needs several rows"
         )
 
 
 class Machines:
-    """The same learner on everything that is compared. It learns from each only once.
+    """Trains one learner on everything that is compared, and reuses results that several maps share.
 
-    Without a penalty, it searches for the best one on each.
+    If the request has no penalty, the learner searches for the best one each time.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Machines:
         predicts: tuple[Judged, ...] = ("probabilities",) if learner.probabilities else ()
         self.scoring = Scoring.of(truth.task, request, request.learner, predicts)
         self._exact_rows, self._penalty = request.exact_rows, request.penalty
-        # Several maps often have the same raw columns, and the same exact kernel.
+        # Results to reuse, because several maps often have the same raw columns and the same exact kernel.
         self._raw: dict[tuple[object, ...], tuple[Learned, Learned | str]] = {}
         self._raw_validated: dict[tuple[object, ...], float] = {}
         self._exact: dict[bytes, Learned] = {}
@@ -137,13 +137,13 @@ class Machines:
     def record(
         self, candidate: ComparedMap, fit: Fit, subject: MapOnData, drawn: bool, listener: Listener
     ) -> tuple[Record, ModelFigures | None]:
-        """Train and test the learner, and the predictor of the map. Measure the worth of columns only if it is `drawn`.
+        """Train and test the learner and the map's predictor. Return a record, and the data of the predictor's figures.
 
-        Return the entries of a record about this, and the data of the predictor's figures.
+        The importance of columns is measured only if it will be `drawn` in a report.
         """
         check_labels(self._split, self.truth, self._request.labels[0])
         compared = self.compare(subject)
-        # A model was fitted before, at no cost here.
+        # A saved model costs no seconds of fitting.
         scored, task = self.scored(subject, compared, fit.seconds or 0.0), self.about(compared)
         model = self._model(candidate, fit, subject, listener)
         if model is not None:
@@ -154,7 +154,7 @@ class Machines:
         return Record(about=task, scored=scored, parts=self.parts(subject)), model and model.figures
 
     def _losses(self, of: Compared, subject: MapOnData, model: ScoredModel | None) -> Losses | None:
-        """Return the worth of columns to the predictor of the map, or else to the learner on its features."""
+        """Return the importance of columns for the map's predictor or, without one, for the learner on its features."""
         places = subject.map.columns.named_places if subject.matrix is None else {}
         most = rows_to_shuffle(len(places), subject.map.n_components) if places else 0
         if not most:
@@ -174,7 +174,7 @@ class Machines:
     def _model(
         self, candidate: ComparedMap, fit: Fit, subject: MapOnData, listener: Listener
     ) -> ScoredModel | None:
-        """Score the predictor at the end of a model. That of a recipe is fitted on the rows that are not held out."""
+        """Score the map's predictor, if there is one. That of a recipe is fitted first, on the training rows."""
         test, request = self._split.test, self._request
         fm = with_predictor(fit, self._data)
         scored = score_model(fm, subject, self.truth, test, request, self.scoring.first)
@@ -197,20 +197,20 @@ class Machines:
                 linear = self._learned(subject.raw(), subject.map.input_dtype.itemsize, every)
             except DataError as error:
                 raise DataError(
-                    f"{error}; evaluate learns from the columns as they are too, for comparison: take fewer columns, "
-                    "or leave --label out, which shows the errors of the kernel alone"
+                    f"{error}; evaluate also learns from the raw columns, for comparison: use fewer columns, or leave "
+                    "--label out to see only the errors of the kernel"
                 ) from None
             self._raw[key] = linear, self._boosted(subject.raw())
         features = self._learned(subject.features(), itemsize, every)
         some = self._split.some(every, self._exact_rows)
         exact, same_rows = self._with_kernel(subject, *subject.select_rows(some)), features
-        # Training both on the same rows shows what the approximation loses, and the time that it saves.
+        # Both are also trained on the same rows, which shows what the approximation costs in score and saves in time.
         if some.sum() < every.sum():
             same_rows = self._learned(subject.features(), itemsize, some)
         return Compared(*self._raw[key], features, exact, same_rows)
 
     def scored(self, subject: MapOnData, of: Compared, fit_seconds: float) -> Scored:
-        """Return the scores and the costs of the learner on all its inputs, and of boosting."""
+        """Return the scores and costs of the learner on raw columns, features and exact kernel, and of boosting."""
         labels, split = self.truth.labels, self._split
         name, penalty = self._learner.name, of.features.trained.model.penalty
         tested = {
@@ -243,9 +243,9 @@ class Machines:
         }  # fmt: skip
 
     def _validated(self, subject: MapOnData, validation: Mask) -> dict[str, Entries]:
-        """Return the scores on the rows by which maps are chosen, learned from the other training rows.
+        """Return the scores on the validation rows, after learning from the other training rows.
 
-        Only the choice of a map needs this, so its costs do not count.
+        Only the choice between maps needs this, so its costs are not reported.
         """
         key, known = subject.raw_key, ~self._split.held_out
         if key not in self._raw_validated:
@@ -265,17 +265,17 @@ class Machines:
         return scored
 
     def _tested(self, inputs: Inputs, train: Mask, test: Mask) -> Tested:
-        """Learn from some rows, and return predictions for others, with their labels."""
+        """Learn from the rows of `train`, and return predictions for the rows of `test`, with their labels."""
         trained = self._learner.linear(inputs, train, self.truth, self._penalty)
         return self.truth.predicted(trained.model, inputs, test)
 
     def _learned(self, inputs: Inputs, itemsize: int, train: Mask) -> Learned:
-        """Learn from these rows."""
+        """Fit the learner on these rows, and return its scores and costs."""
         trained = self._learner.linear(inputs, train, self.truth, self._penalty)
         return self._scored(trained, self.scoring, inputs, train, int(train.sum()) * inputs.width * itemsize)
 
     def _boosted(self, inputs: Inputs) -> Learned | str:
-        """Boost the raw columns, or return the reason why not."""
+        """Fit gradient boosting and return its scores and costs, or the reason why it is left out."""
         model = boost(inputs, self._split, self.truth)
         if isinstance(model, str):
             return model
@@ -285,15 +285,15 @@ class Machines:
     def _scored(
         self, trained: Trained, scoring: Scoring, inputs: Inputs, train: Mask, n_bytes: int
     ) -> Learned:
-        """Score a model that learned from the last pass over inputs. The seconds to predict exclude reading."""
-        making = inputs.last_making  # before other passes
+        """Return the scores and costs of a model that was just fitted on the inputs. Predicting excludes reading."""
+        making = inputs.last_making  # the pass for fitting; predicting changes it
         predict = partial(self.truth.predicted, trained.model, inputs)
         tested, predicting = timed(partial(predict, self._split.test), lambda: inputs.reading)
         known = predict(self._split.some(train, _MOST_TRAINING))
         return Learned(trained, scoring.every(tested, known), tested, predicting, making, n_bytes)
 
     def _with_kernel(self, subject: MapOnData, rows: Array, X: InputRows) -> Learned:
-        """Learn with the exact kernel of training rows X with these numbers, unless it is known from another map."""
+        """Fit and score a kernel machine on training rows X with these numbers, unless another map had this kernel."""
         K, seconds = timed(partial(subject.exact_kernel, X))
         key = sha256(np.ascontiguousarray(K).data).digest()
         if key not in self._exact:
@@ -303,7 +303,7 @@ class Machines:
             predict = partial(self.truth.predicted, trained.model, kernel, some)
             tested, predicting = timed(predict, lambda: kernel.reading)
             scores = self.scoring.every(tested, self.truth.tested(rows, trained.model(K)))
-            # Each row costs the same, so the seconds for some of the test rows give those for all.
+            # Each row costs the same, so extrapolate from some of the test rows to all.
             predicting *= int(test.sum()) / int(some.sum())
             self._exact[key] = Learned(trained, scores, tested, predicting, seconds, K.nbytes)
         return self._exact[key]

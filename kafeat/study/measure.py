@@ -29,14 +29,14 @@ from kafeat.study.records import Entries, Record
 from kafeat.study.request import EvaluationRequest, Say
 from kafeat.types import Mask
 
-# The part of the training rows on which one of several maps is chosen, and the fewest training rows for this.
+# One in four training rows is for validation, by which a map is chosen, unless there are fewer than 40 training rows.
 _VALIDATION_PART, _LEAST_TO_CHOOSE = 4, 40
-# Two rows to compare or to test on, and the others to fit and train on.
+# Two rows to compare or to test on, and three to fit and train on.
 _LEAST_ROWS = 5
 
 
 def compared_rows(rows: Split, candidate: ComparedMap, most: int) -> Mask:
-    """Choose rows for the Gram matrices: held-out rows, or any rows if nothing is fitted or split here."""
+    """Return the rows to compare kernels on: test rows or, for a saved model without a --split column, any rows."""
     held = candidate.fitted is None or rows.seed is None
     return rows.some(rows.test if held else np.ones(len(rows.test), bool), most)
 
@@ -48,7 +48,7 @@ def choose_rows(
     splits: int,
     listener: Listener = SILENT,
 ) -> list[Split]:
-    """Read the labels and return the rows of every split. The first uses the seed of the recipes."""
+    """Read the labels and return the splits of the rows. Their seeds count up from the seed of the recipes."""
     check_split(request.split, request.labels)
     base = candidates[0].config
     known = data.rows_known(request.labels, request.split, base)
@@ -79,7 +79,7 @@ def choose_rows(
 
 
 def with_soft_label(request: EvaluationRequest, candidates: Sequence[ComparedMap]) -> EvaluationRequest:
-    """Return the request with a label of probabilities if that is the task. Then no candidate may have another one."""
+    """If the task is `soft`, return a request whose labels are probabilities, and refuse maps with another task."""
     kinds = {one.task(request.labels) for one in candidates} - {"auto"}
     task = _task_asked(request, candidates)
     if "soft" not in (task, *kinds):
@@ -93,15 +93,15 @@ def with_soft_label(request: EvaluationRequest, candidates: Sequence[ComparedMap
 
 
 def _task_asked(request: EvaluationRequest, candidates: Sequence[ComparedMap]) -> TaskKind:
-    """Return the task from the option, or the one that all models, and recipes with a task, have."""
+    """Return the task of the option or, if that is `auto`, the only task that models and recipes state."""
     kinds = {one.task(request.labels) for one in candidates} - {"auto"}
     return kinds.pop() if request.task == "auto" and len(kinds) == 1 else request.task
 
 
 def _validation_rows(chosen: Split, candidates: Sequence[ComparedMap]) -> Mask | None:
-    """Return the training rows that the recommendation is chosen on, or None if there is nothing to choose.
+    """Return the validation rows, whose score decides which map is recommended, or None if there is only one map.
 
-    Recipes are not fitted on them, so that a map that learns from the label gains nothing by having seen it.
+    No recipe is fitted on them, so that maps that learn from labels have no advantage.
     """
     train = chosen.train
     settings = {(one.name, repr(one.setting)) for one in candidates}
@@ -111,7 +111,7 @@ def _validation_rows(chosen: Split, candidates: Sequence[ComparedMap]) -> Mask |
 
 
 def _check_test_rows(name: str, test: Mask) -> None:
-    """Refuse a column of train and test with very few rows of either."""
+    """Refuse a --split column with fewer than two rows of train or of test."""
     if test.sum() < 2 or (~test).sum() < 2:
         raise DataError(
             f"split {quoted(name)}: expected at least two rows of each kind, got {(~test).sum()} train and "
@@ -135,7 +135,7 @@ class Evaluator:
         return Machines(learner, self.data, self.rows, truth, self.request) if learner and truth else None
 
     def record(self, candidate: ComparedMap, tell: Say, listener: Listener) -> Record:
-        """Evaluate one map. `tell` is called with each step, and `listener` follows the fit of a recipe."""
+        """Evaluate one map. `tell` is called with the name of each step, and `listener` follows the fit of a recipe."""
         tell("fitting")
         request, rows = self.request, self.rows
         fit = candidate.fit(self.data, request, self.learner, rows.held_out, listener)

@@ -1,4 +1,4 @@
-"""Score the predictions of finished models, and compare what they promise for new rows with the rows of a test."""
+"""Score the predictions of finished models, and check their promised coverage and calibration on test rows."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _OF_MODELS: tuple[Judged, ...] = ("probabilities", "intervals")
 
 @dataclass(frozen=True)
 class ModelScoring:
-    """The task of a model on labels: all classes of the model and of the labels, or numbers.
+    """How to score a model on labels: `task` has the classes of the model and of the labels together, or is numbers.
 
     Classes are compared by their names, because another file may hold them as another type.
     """
@@ -61,16 +61,16 @@ class ModelScoring:
     task: PredictionTask
     model: PredictedLabels
     places: Array
-    """The number of each class of the model among all classes."""
+    """The index of each class of the model among the classes of the task."""
 
     @classmethod
     def of(cls, task: PredictionTask, model: PredictedLabels) -> ModelScoring:
-        """Return the scoring of a model on labels of this task. Refuse a model of the other task."""
+        """Return how to score a model on labels of this task. Refuse a regression for classes, and the reverse."""
         predicts = "regression" if model.classes is None else "classification"
         if predicts != task.kind:
             told = {"regression": "numbers", "classification": "classes"}
             raise DataError(
-                f"label: expected {told[predicts]}, which the model predicts, got {told[task.kind]}: say "
+                f"label: expected {told[predicts]}, which the model predicts, got {told[task.kind]}: give "
                 f"--task {'soft' if model.soft else predicts}"
             )
         if task.classes is None:
@@ -96,14 +96,14 @@ class ModelScoring:
         return wide
 
     def named(self, labels: Array) -> Array:
-        """Return classes by their names, and numbers, also probabilities of the model's classes, as they are."""
+        """Return the names of labels that are classes. Numbers and probabilities of classes stay as they are."""
         if self.task.classes is None or labels.ndim > 1:
             return labels
         classes, numbers = class_numbers(labels)
         return np.array([self.model.name_of(one) for one in classes.tolist()], dtype=object)[numbers]
 
     def own_classes(self, labels: Array) -> tuple[Array, Mask]:
-        """Return the number of each label among the model's classes, and a mask of the labels that are among them."""
+        """Return the index of each label among the model's classes, and a mask of the labels that the model knows."""
         if self.task.classes is None:
             raise TypeError("a regression has no classes")
         own = np.full(len(self.task.classes), -1)
@@ -113,7 +113,7 @@ class ModelScoring:
         return np.maximum(numbers, 0), known
 
     def known(self, tested: Tested) -> Tested:
-        """Return predictions and labels in the form of the task."""
+        """Return predictions, labels and intervals with the classes, or the scaled numbers, of the task."""
         ends = None if tested.ends is None else self.predicted(tested.ends)
         return tested._replace(
             predicted=self.predicted(tested.predicted), labels=self.named(tested.labels), ends=ends
@@ -121,7 +121,7 @@ class ModelScoring:
 
 
 def drawn(task: PredictionTask, tested: Tested) -> ModelFigures | None:
-    """Return the data of the figures of classes, which need the true class of each row."""
+    """Return the data of the reliability diagram and the confusion matrix, or None if rows have no true class."""
     if task.classes is None or tested.labels.ndim > 1:
         return None
     numbers, k = task.numbers(tested.labels), len(task.classes)
@@ -130,9 +130,9 @@ def drawn(task: PredictionTask, tested: Tested) -> ModelFigures | None:
 
 
 class _Held(NamedTuple):
-    """How labels compare with intervals: for each level whether they lie inside, and the sizes (n, k); errors (n,).
+    """Labels compared with intervals: for each level, which labels lie inside and how large intervals are, (n, k).
 
-    `p_value` compares the errors with those of the held-out training rows, and `calibration` is for classes.
+    `p_value` tests if errors (n,) are larger than those of held-out training rows. `calibration` is for classes.
     """
 
     covered: list[Mask]
@@ -143,7 +143,7 @@ class _Held(NamedTuple):
 
 
 def _classes_held(intervals: Intervals, scoring: ModelScoring, tested: Tested, levels: Levels) -> _Held:
-    """Compare sets of classes with the classes of the rows."""
+    """Compare the predicted sets of classes with the true classes."""
     outputs, of_fit = tested.predicted, intervals.calibration_rows
     right, known = scoring.own_classes(tested.labels)
     errors = intervals.errors_of(outputs, np.eye(outputs.shape[1])[right] * known[:, None])
@@ -161,9 +161,9 @@ def _classes_held(intervals: Intervals, scoring: ModelScoring, tested: Tested, l
 def _numbers_held(
     intervals: Intervals, tested: Tested, levels: Levels, ends: Floats, order: list[int]
 ) -> _Held:
-    """Compare intervals with the numbers of the rows. `ends` (n, levels, k, 2) are in the order of the labels.
+    """Compare the intervals of a regression with the true numbers.
 
-    `order` has their places in the model.
+    `ends` (n, levels, k, 2) are in the order of the labels, and `order` holds the index of each label in the model.
     """
     truth, back = tested.labels.reshape(len(tested.labels), 1, -1), np.argsort(order)
     outputs, own = tested.predicted[:, back], truth[:, 0, back]
@@ -185,7 +185,7 @@ def _promises(
     ends: Floats | None,
     order: list[int],
 ) -> dict[str, Any]:
-    """Compare coverage, errors and calibration of the rows with those of the held-out training rows."""
+    """Return coverage, errors and calibration on these rows, compared with the held-out training rows."""
     held = (
         _classes_held(intervals, scoring, tested, levels)
         if ends is None
@@ -193,7 +193,7 @@ def _promises(
     )
     coverage, rows = [], len(intervals.scores)
     for level, one, size in zip(levels, held.covered, held.sizes, strict=True):
-        least = int(np.argmin(one.mean(axis=0)))  # of several labels, the one that is covered least
+        least = int(np.argmin(one.mean(axis=0)))  # the label with the lowest coverage
         (n, k), count = one.shape, int(one[:, least].sum())
         p_value = min(1.0, k * coverage_p_value(count, n, level, rows))
         mean = float(size[:, least].mean())
@@ -206,7 +206,7 @@ def _promises(
 
 
 class ScoredModel(NamedTuple):
-    """The scores and promises of a model's predictions, the data of their figures, and how they are made."""
+    """The scores and coverage of a model's predictions, the data of figures, and functions to predict and to score."""
 
     entries: Entries
     figures: ModelFigures | None
@@ -255,7 +255,7 @@ def score_model(
 
 
 def with_predictor(fit: Fit, data: RereadableData) -> FeatureMap:
-    """Return a map with the predictor at the end of its config, fitted on the rows from which the map has learned."""
+    """Return a map with the predictor of its config, which is fitted here on the training rows of the map."""
     if fit.job is None:
         return fit.map
     with data.open() as source:
@@ -272,7 +272,7 @@ def test_rows_seen(fm: FeatureMap, data: RereadableData, test: Mask) -> int | No
 def score_predictions(
     models: Sequence[str], data: str, label: Sequence[str] = (), scoring: str | None = None, **asked: Any
 ) -> list[Record]:
-    """Return a record with the scores of every model, which ends in a predictor. docs/reference/json.md lists its keys.
+    """Return one record with scores for each model that ends in a predictor. docs/reference/json.md lists the keys.
 
     The default `label` is the one that the model was fitted with. `scoring` names the deciding score. `asked` are
     options of an evaluation: `reading`, `interval`, `drop_unlabelled` and `jobs`.
@@ -292,7 +292,7 @@ def refuse_low_scores(
     least_coverage: float | None = None,
     level: float = INTERVAL,
 ) -> None:
-    """Raise `GateError` if a model has a lower score, or a lower coverage of its intervals of a level, or none."""
+    """Raise `GateError` if a score is below `least` or undefined, or if intervals cover less than `least_coverage`."""
     low = list[str]()
     for record in records:
         name, model = record.about["map"], record.scored.tested["model"]
@@ -300,7 +300,7 @@ def refuse_low_scores(
         if least_coverage is not None and not covered:
             raise UsageError(
                 f"--min-coverage: expected a model with intervals of {level:g}, got {name}: fit it again with "
-                "--intervals, on more rows if it has some"
+                "--intervals, or on more rows"
             )
         score = model["score"] if np.isfinite(model["score"]) else None
         found = [("score_model", least, score)]

@@ -1,4 +1,4 @@
-"""Recommend a map with a reason, and report if its setting is at the edge of those that were tried."""
+"""Recommend a map with a reason, and compare its score with boosting, the raw columns and a constant."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kafeat.study.summary import (
 
 
 def choose(summaries: Sequence[Summary]) -> Summary | None:
-    """Return the map with the fewest columns that is as good as the best, or None if maps cannot be ranked."""
+    """Return the map with the fewest columns within the noise of the best, or None if maps cannot be ranked."""
     if len(summaries) < 2 or not comparable(summaries):
         return None
     best = max(summaries, key=goodness)
@@ -39,7 +39,7 @@ _RIVALS = {"boosting": "gradient boosting", "raw": "the raw columns", "constant"
 
 
 def answer(report: Report) -> list[str]:
-    """Return the answer of an evaluation in lines: the recommended map, and what scores better and what does not."""
+    """Return the answer of an evaluation as lines: the recommended map, and which baselines score better or worse."""
     summaries, lines = report.summaries, [report.recommendation] if report.recommendation else []
     if not is_scored(summaries[0]):
         return [
@@ -53,7 +53,7 @@ def answer(report: Report) -> list[str]:
 
 
 def _standing(entry: Summary) -> Iterator[str]:
-    """Yield the score of a map, and what scores better and what does not."""
+    """Yield lines with the score of a map, and with the baselines that score better, as good, or worse."""
     which = "model" if "model" in entry.scored.tested else "map"
     own = f"{spell(entry.about)}{': its own predictions' if which == 'model' else ''}"
     better, level, worse = _rivals(entry, which)
@@ -74,7 +74,7 @@ def _standing(entry: Summary) -> Iterator[str]:
 
 
 def _rivals(entry: Summary, which: str) -> tuple[list[str], list[str], list[str]]:
-    """Return the rivals that are better than the map beyond noise, those within noise, and those that are worse."""
+    """Return the baselines that score better than the map, those that are equal within noise, and the worse ones."""
     better, level, worse = list[str](), list[str](), list[str]()
     mine = entry.mean(which)
     for rival, name in _RIVALS.items():
@@ -112,10 +112,10 @@ def recommend(summaries: Sequence[Summary], choice: Estimate | None = None) -> s
 
 
 def score_of_choice(records: Sequence[Record]) -> Estimate | None:
-    """Return the test score of the map that each split chooses by its own rows, or None with one split or map.
+    """Return the mean test score if each split chooses its own map, or None with one split or map.
 
-    The rows that choose in one split are test rows of another, so a map's test scores over all splits are too
-    optimistic for a choice.
+    The validation rows of one split are test rows of another. The test scores of the map that is chosen by all splits
+    together are therefore too optimistic.
     """
     groups: dict[int | None, list[Record]] = {}
     for record in records:

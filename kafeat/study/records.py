@@ -12,7 +12,7 @@ from kafeat.errors import UsageError
 from kafeat.io.readers.memory import table_of_rows
 
 Entries = dict[str, Any]
-"""Figures by their names. A name is absent if it has no meaning."""
+"""Figures by their names. Names that do not apply are absent."""
 
 FlatRecord = dict[str, Any]
 """Figures under the keys of JSON, which docs/reference/json.md lists."""
@@ -20,12 +20,12 @@ FlatRecord = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Scored:
-    """Figures of everything that is scored.
+    """Scores and costs, such as `tested["raw"]["score"]` of the learner on the raw columns.
 
     Attributes:
-        tested: On the test rows: a constant, the learner on its inputs, `boosting`, and the `model` that ends a map.
-        validation: The learner on the raw columns and the features, on the rows by which maps are chosen.
-        exact_rows: The learner on the features, learned only from the training rows of the exact machine.
+        tested: On test rows: `constant`, the learner on `raw`, `map` and `exact`, `boosting`, and the map's `model`.
+        validation: The learner on the validation rows, by which maps are chosen: `raw` and `map`.
+        exact_rows: The learner on the features, trained only on the rows of the exact kernel machine: `map`.
     """
 
     tested: Mapping[str, Entries] = field(default_factory=dict)
@@ -56,9 +56,9 @@ class Record:
     Attributes:
         about: The map, its setting, kinds and numbers of columns; the rows that are compared; and with a label the
             learner and the rows to train and to test on.
-        kernel: Errors against the exact kernel, and the seconds to fit and to compute both.
+        kernel: Errors against the exact kernel, and the seconds to fit, and to compute features and kernel.
         scored: Scores and costs of everything that is scored.
-        parts: The parts of a union, with the score without each.
+        parts: The parts of a union, each with the score of the features without this part.
     """
 
     about: Entries
@@ -67,7 +67,7 @@ class Record:
     parts: list[Entries] = field(default_factory=list)
 
     def flat(self) -> FlatRecord:
-        """Return all figures under the keys of JSON. A ratio to zero has no value, and is null."""
+        """Return all figures under the keys of JSON. Those that are not finite, such as a ratio to 0, become None."""
         flat = {**self.about, **self.kernel, **self.scored.flat()}
         parts = {"parts": self.parts} if self.parts else {}
         return {
@@ -77,7 +77,7 @@ class Record:
 
 
 class Estimate(TypedDict):
-    """A mean over seeds and splits, its standard error, and the standard deviation; None if it is undefined."""
+    """A mean over seeds and splits, its standard error, and the standard deviation, each None if undefined."""
 
     mean: float | None
     standard_error: float | None
@@ -88,7 +88,7 @@ class Estimate(TypedDict):
 class Summary(Record):
     """Means over the seeds and splits of a map with one setting. Every figure is an `Estimate`.
 
-    Entries of `about` stay if all records have the same value.
+    `about` holds only the entries that all records share.
     """
 
     seeds: int
@@ -109,7 +109,7 @@ class Report:
 
     Attributes:
         summaries: One for each map and setting.
-        score_of_choice: Test score of the map that each split chooses by its own rows; None with one split or map.
+        score_of_choice: The mean test score if each split chooses its own map; None with one split or map.
     """
 
     records: list[Record]
@@ -128,7 +128,7 @@ class Report:
 
 
 class Table(list[dict[str, Any]]):
-    """Rows of a table as dicts."""
+    """A list of rows as dicts, which Arrow and pandas can read."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return table_of_rows(self).__arrow_c_stream__(requested_schema)

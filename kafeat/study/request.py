@@ -1,4 +1,4 @@
-"""The options of an evaluation, each declared once: for the command, for the keywords of Python and for every map.
+"""The options of an evaluation, each declared once for the command and for the keywords of Python.
 
 The command line imports this file for its help, so it imports nothing slow.
 """
@@ -38,7 +38,7 @@ Say = Callable[[str], None]
 
 
 def score_names() -> tuple[str, ...]:
-    """Return the names of the scores."""
+    """Return the names of all scores of kafeat."""
     from kafeat.maths import SCORES
 
     return tuple(SCORES)
@@ -78,7 +78,7 @@ class EvaluationRequest:
         multiple=True, metavar="KEY=a,b,c", rare=True,
     )  # fmt: skip
     seeds: int = option(1, "Number of seeds to fit each recipe with.", most=1000, rare=True)
-    # The rows of all splits are in memory, and more splits than this change a mean very little.
+    # Masks of the rows of all splits are in memory, and more splits than this change a mean very little.
     splits: int = option(
         1,
         "Number of random splits into rows to train and to test on. Recipes are fitted again in each.",
@@ -137,7 +137,7 @@ class EvaluationRequest:
 
     @property
     def scores(self) -> tuple[str, ...]:
-        """The names of the scores. The first one decides."""
+        """The names of the requested scores. The first one decides."""
         return (self.scoring,) if isinstance(self.scoring, str) else tuple(self.scoring)
 
     @property

@@ -1,4 +1,4 @@
-"""The scores of an evaluation: one decides, and the others appear under their names."""
+"""The scores of an evaluation: one decides which map is better, and the others are only reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def resampled_scores(
     rng: np.random.Generator | None = None,
     groups: Floats | None = None,
 ) -> list[float]:
-    """Return the scores on `n` resamples of the rows, or of whole groups (n_rows,)."""
+    """Return the scores on `n` bootstrap samples of the rows or, with `groups` (n_rows,), of whole groups."""
     rng = rng or np.random.default_rng(0)
     if groups is None:
         draws = [rng.integers(len(labels), size=len(labels)) for _ in range(n)]
@@ -49,13 +49,13 @@ class Scoring:
     def of(
         cls, task: PredictionTask, asked: EvaluationRequest, who: str, predicts: Collection[Judged]
     ) -> Scoring:
-        """Return the requested scores, or the default score of the task, for the predictions of `who`."""
+        """Return the rule for the first requested score, or for the task's default. Messages name the model `who`."""
         names = asked.scores or ("auto",)
         scores = [score_for(name, task.kind, who, predicts, asked.interval) for name in names]
         return cls(task, scores[0], "probabilities" in predicts)
 
     def _judged(self, score: Score, tested: Tested) -> Floats | None:
-        """Return the predictions that a score judges, or None if there are none."""
+        """Return the numbers that a score judges, such as ends of intervals, or None if the model has none."""
         if score.judges == "intervals":
             return tested.ends
         return None if score.judges == "probabilities" and not self.probabilities else tested.predicted
@@ -72,7 +72,7 @@ class Scoring:
     def every(self, tested: Tested, known: Tested | None = None) -> dict[str, float | None]:
         """Return all scores of the test rows, or None for those that cannot judge the predictions.
 
-        `score` is the deciding one, and `training_score` is that of the `known` rows.
+        `score` is the deciding score, and `training_score` is the same on the `known` training rows.
         """
         judged = {score: self._judged(score, tested) for score in self._scores}
         return {
@@ -85,7 +85,7 @@ class Scoring:
         }
 
     def deciding(self, tested: Tested) -> dict[str, float | None]:
-        """Return the deciding score, and its uncertainty if it has no formula."""
+        """Return the deciding score and, if no formula gives its standard error, a standard error by resampling."""
         uncertainty = self.uncertainty(tested)
         return {
             "score": self.score(tested),
@@ -93,14 +93,14 @@ class Scoring:
         }
 
     def of_constant(self, known: Array, labels: Array) -> dict[str, float]:
-        """Return the scores of one prediction for all rows: the mean of `known`, or its shares of the classes."""
+        """Return the scores of a constant prediction: the mean of the labels `known`, or the class shares in them."""
         figures = {
             score.name: score.stated(score.of_constant(self.task, known, labels)) for score in self._scores
         }
         return {"score": self.first.stated(figures[self.first.name]), **figures}
 
     def uncertainty(self, tested: Tested) -> float | None:
-        """Return the standard error of the score, from resampled rows or groups, or None if it has a formula."""
+        """Return the standard error of the score from resampled rows or groups, or None if a formula gives it."""
         judged, groups = self._judged(self.first, tested), tested.groups
         if judged is None or (groups is None and self.first.noise is not None):
             return None

@@ -1,4 +1,4 @@
-"""A config to start from for a table, with its columns as comments and the steps that `tune` tries first."""
+"""Write a starting config for a table, with the steps that `tune` tries first and a comment on each column."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def config_for(
 ) -> str:
     """Return the YAML of a config for a table, with a comment on each column. `labels` are not features.
 
-    The columns are read as in `tune`, so it refuses the same columns, and its notes are in the comments.
+    Columns are read, or refused, as in `tune`, and its notes on columns become comments.
     """
     said: list[str] = []
     with rereadable(data, reading, tuple(labels) or None) as source:
@@ -48,7 +48,7 @@ def config_for(
 
 
 def _steps(groups: Groups, encoding: Encoding) -> list[dict[str, Any]]:
-    """Return the steps for the content of the first rows. Later rows may have missing values."""
+    """Return the steps that suit the first rows. They fill missing values unless all rows are known to have none."""
     gaps = groups.rows >= LOOK or any(look.missing for look in groups.looks)
     width = _WIDTH if not groups.texts else _WIDTH // 2
     chain: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""Summarize records of a map, setting and seed: means and standard errors."""
+"""Summarize the records of each map and setting: means and standard errors over seeds and splits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from kafeat.maths import SCORES, Score, score_for
 from kafeat.study.records import Entries, Estimate, Record, Scored, Summary
 
-# Kernels count as different if their means differ by more than this share.
+# Kernels count as different if the means of their entries differ by more than this share.
 _SAME_KERNEL = 0.1
 
 _OF_SCORES = {"score", "training_score", "score_uncertainty"}
@@ -18,7 +18,7 @@ _MEANS = {
     "nonzero", "calibration_error", "rounds", "rows", "learn_seconds", "search_seconds", "total_seconds",
     "predict_seconds", "transform_seconds", "kernel_seconds", "matrix_bytes",
 }  # fmt: skip
-"""The other figures than scores whose means are in a summary."""
+"""The figures, other than scores, whose means are in a summary."""
 
 _SHARED = (
     "map", "setting", "n_components", "n_features_in", "columns_raw", "bytes_per_row", "rows", "task", "scoring",
@@ -60,7 +60,7 @@ def _summary(group: Sequence[Record]) -> Summary:
 
 
 def _means(of: Sequence[Mapping[str, Entries]], overlap: float) -> dict[str, Entries]:
-    """Return the means of all figures of everything that is scored. `overlap` applies to scores."""
+    """Return the means of all scores and costs. `overlap`, as in `estimate`, applies only to scores."""
     return {
         which: {
             name: estimate([one[which][name] for one in of], 0.0 if name in _MEANS else overlap)
@@ -80,9 +80,9 @@ def _parts(records: Sequence[Sequence[Mapping[str, Any]]]) -> list[Entries]:
 
 
 def estimate(values: Sequence[float | None], overlap: float) -> Estimate:
-    """Return the mean, its standard error s·√(1/n + overlap), and the deviation s.
+    """Return the mean of n values, its standard error s·√(1/n + overlap), and the standard deviation s.
 
-    `overlap` is the ratio of scored rows to training rows, or 0 for other figures than scores.
+    `overlap` is the ratio of scored rows to training rows, or 0 for figures that are not scores.
     """
     known = [value for value in values if value is not None and np.isfinite(value)]
     if not known:
@@ -101,7 +101,7 @@ def is_scored(summary: Summary) -> bool:
 
 
 def deciding(summary: Summary) -> Estimate:
-    """Return the figure that decides: the score on rows kept for that, or on the test rows, or the error."""
+    """Return the figure that ranks maps: the score on validation rows, else that on test rows, else the error."""
     if not is_scored(summary):
         error: Estimate = summary.kernel["relative_frobenius"]
         return error
@@ -113,7 +113,7 @@ def deciding(summary: Summary) -> Estimate:
 def goodness(summary: Summary) -> float:
     """Return the quantity to maximize: the score if there is one, otherwise the negative error.
 
-    It is the score on the rows to choose on, so that the score on the test rows stays an honest estimate.
+    The score is on validation rows if there are any, so that the score on test rows stays an unbiased estimate.
     """
     value = deciding(summary)["mean"]
     return -np.inf if value is None else value if is_scored(summary) else -value
@@ -132,9 +132,9 @@ def comparable(summaries: Sequence[Summary]) -> bool:
 
 
 def margin_of(best: Summary) -> float:
-    """Return the standard error of the best: over the seeds or splits, or that of its score on the rows if larger.
+    """Return the standard error of the best map's figure: over seeds and splits, or over rows if that is larger.
 
-    It comes from the formula of the score, or from resampled rows. Several splits score more rows, at most all of them.
+    A formula or resampled rows give the error over rows. It is smaller if several splits together score more rows.
     """
     if not is_scored(best):
         return deciding(best)["standard_error"] or 0.0
@@ -144,7 +144,7 @@ def margin_of(best: Summary) -> float:
 
 
 def noise_of(summary: Summary, which: str) -> float:
-    """Return the standard error of a score: over the seeds or splits, or over its test rows if larger."""
+    """Return the standard error of a test score: over seeds and splits, or over rows if that is larger."""
     rows = "rows_test_exact" if which == "exact" else "rows_test"
     return _noise(summary, summary.scored.tested[which], summary.about[rows])
 
@@ -165,18 +165,18 @@ def scoring_of(summary: Summary) -> Score:
 
 
 def stated_mean(summary: Summary, which: str) -> float | None:
-    """Return the mean of the deciding score as it is usually stated, or None if it is undefined."""
+    """Return the mean of the deciding score, with errors as positive numbers, or None if it is undefined."""
     mean = summary.mean(which, "score")
     return None if mean is None else scoring_of(summary).stated(mean)
 
 
 def spread_of(summary: Summary, figure: Estimate) -> float | None:
-    """Return the value after ±: the deviation over several splits, otherwise the standard error over the seeds."""
+    """Return the value after ±: the standard deviation over several splits, or else the standard error over seeds."""
     return figure["deviation"] if summary.splits > 1 else figure["standard_error"]
 
 
 def spelled_score(summary: Summary, which: str) -> str:
-    """Return a score with its ± value. Over one split, this is the standard error from seeds and rows."""
+    """Return a score with its ± value: the standard deviation over splits or, with one split, the standard error."""
     mean = stated_mean(summary, which)
     if mean is None:
         return "undefined"
@@ -186,17 +186,17 @@ def spelled_score(summary: Summary, which: str) -> str:
 
 
 def spell_value(score: float) -> str:
-    """Return a score with four decimals, and a large error with five digits."""
+    """Return a score as text with four decimals or, from 10 on, with five digits."""
     return f"{score:z.4f}" if abs(score) < 10.0 else f"{score:,.5g}"
 
 
 def spell_briefly(about: Mapping[str, Any]) -> str:
-    """Return the map with its setting, without the number of columns, which tables show separately."""
+    """Return the name of the map with its setting, but without the number of columns, which has its own column."""
     rest = {key: value for key, value in about["setting"].items() if not key.endswith("n_components")}
     return spell({"map": about["map"], "setting": rest})
 
 
 def spell(about: Mapping[str, Any]) -> str:
-    """Return the map with its setting."""
+    """Return the name of the map with its setting, such as `map.yaml (gamma = 2)`."""
     setting = ", ".join(f"{key} = {value}" for key, value in about["setting"].items())
     return f"{about['map']} ({setting})" if setting else str(about["map"])

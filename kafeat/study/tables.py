@@ -29,13 +29,13 @@ from kafeat.study.summary import (
     spread_of,
 )
 
-# Two times that differ by less than this factor count as equal, and times below these seconds do not count.
+# Two times that differ by less than this factor count as equal, and times below this many seconds are not compared.
 _SAME_TIME, _NO_TIME = 2.0, 0.01
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table of scores: what is scored, a name, the width of the input, and the summary."""
+    """A row of the table of scores: what is scored (such as `raw`), its name, its input columns, and the summary."""
 
     which: str
     name: str
@@ -47,16 +47,16 @@ class Row:
         return self.entry.mean(self.which, figure)
 
     def of_kernel(self, figure: str) -> float | None:
-        """Return the mean of a figure of the map itself, or None for everything else."""
+        """Return the mean of a figure from comparing kernels, or None if the row is not a map."""
         known = self.entry.kernel.get(figure) if self.which == "map" else None
         return None if known is None else known["mean"]
 
     def of_map(self, key: str) -> Any:
-        """Return an entry about the map, or None for everything else."""
+        """Return an entry about the map, or None if the row is not a map."""
         return self.entry.about.get(key) if self.which == "map" else None
 
     def same_rows(self, figure: str) -> Estimate | None:
-        """Return a figure of the learner on only the training rows of the exact machine."""
+        """Return a figure of the learner that is trained only on the rows of the exact kernel machine."""
         scored = self.entry.scored
         estimates = scored.tested if self.which == "exact" else scored.exact_rows
         known: Estimate | None = estimates.get(self.which, {}).get(figure)
@@ -64,7 +64,7 @@ class Row:
 
 
 def rows_of(summaries: Sequence[Summary]) -> list[Row]:
-    """Return what a report with a label has scored: a constant, raw columns, boosting, maps and exact machines."""
+    """Return a row for everything that was scored: a constant, raw columns, boosting, maps and exact kernels."""
     about = [one.about for one in summaries]
     rows = [Row("constant", "a constant", 0, summaries[0])]
     rows += _distinct([Row("raw", "raw columns", one.about["columns_raw"], one) for one in summaries])
@@ -82,7 +82,7 @@ def rows_of(summaries: Sequence[Summary]) -> list[Row]:
 
 
 def _distinct(rows: Sequence[Row]) -> list[Row]:
-    """Return one row if all have the same width and score, since they are one machine, otherwise one for each map."""
+    """Return a single row if all have the same width and score, because they are one model, else one for each map."""
     if len({(row.width, row.of("score")) for row in rows}) < 2:
         return list(rows[:1])
     named = {spell_briefly(row.entry.about): row for row in reversed(rows)}
@@ -98,7 +98,7 @@ def _boosting(entry: Summary) -> str:
 def score_table(
     summaries: Sequence[Summary], scoring: Sequence[str] = (), details: bool = False
 ) -> list[TableColumn]:
-    """Return the scores of everything that was scored. `scoring` names more scores, and `details` shows all."""
+    """Return the table of scores. It adds the scores in `scoring` after the first or, with `details`, all scores."""
     rows, entry = rows_of(summaries), summaries[0]
     about, decides = entry.about, scoring_of(entry)
     named = scores_of(about["task"]) if details else _beside(rows, scoring[1:])
@@ -109,7 +109,7 @@ def score_table(
         *(
             Column(str(score), partial(_value, figure=score.name), idle=2 if details else 0)
             for score in dict.fromkeys(named)
-            # The score of the constant by itself is not informative.
+            # A column in which only the constant has a score is not informative.
             if score != decides and any(row.of(score.name) is not None for row in rows[1:])
         ),
     ]
@@ -122,7 +122,7 @@ def score_table(
 
 
 def _beside(rows: Sequence[Row], scoring: Sequence[str]) -> list[Score]:
-    """Return the scores after the first: those requested, and the proper one for classes if a map has it."""
+    """Return the scores to show after the first: those requested, and log loss if a map predicts probabilities."""
     proper = PROPER["classification"]
     likely = any(row.of(proper.name) is not None for row in rows if row.which in ("map", "model"))
     return [*(SCORES[name] for name in scoring), *([proper] if likely else [])]
@@ -142,10 +142,10 @@ _DETAILS: list[Column[Row]] = [
 
 
 def _spelled(entry: Summary, score: Score | None, figure: Estimate | None) -> str | None:
-    """Return a figure as text, or as it is usually stated if it belongs to `score`."""
+    """Return a figure as text. For a figure that is a `score`, errors become positive numbers."""
     if figure is None or figure["mean"] is None:
         return None
-    # Over one split, only the deciding score has a standard error of the rows.
+    # With one split, only the deciding score has a standard error.
     spread = figure["deviation"] if entry.splits > 1 else None
     mean = figure["mean"] if score is None else score.stated(figure["mean"])
     return spell_value(mean) + (f" ± {spread:.1g}" if spread else "")
@@ -169,7 +169,7 @@ _ERRORS = {
 
 
 def error_table(summaries: Sequence[Summary]) -> list[TableColumn]:
-    """Return the errors of z(x)·z(y) against the exact kernel."""
+    """Return the table of errors of z(x)·z(y) against the exact kernel."""
 
     def error(entry: Summary, key: str) -> str | None:
         known = entry.kernel.get(key)
@@ -191,7 +191,7 @@ _OF_MAP: list[Column[Summary]] = [
 
 
 def cost_table(summaries: Sequence[Summary]) -> list[TableColumn]:
-    """Return the cost of each machine or, without a label, of each map."""
+    """Return the table of costs of everything that was trained or, without a label, of each map."""
     about, scored = summaries[0].about, is_scored(summaries[0])
     rows = [Row("map", spell_briefly(one.about), one.about["n_components"], one) for one in summaries]
     if scored:
@@ -221,7 +221,7 @@ def _total_of_same(row: Row) -> float | None:
 
 
 def part_table(summaries: Sequence[Summary]) -> list[TableColumn]:
-    """Return the score without each part of a union, for maps that are unions."""
+    """Return the table of scores without each part of a union, for maps that are unions."""
     score = scoring_of(summaries[0])
     return laid([(one, part) for one in summaries for part in one.parts], [
         Column("map", lambda row: spell_briefly(row[0].about)),
@@ -236,14 +236,14 @@ def _stated(score: Score, mean: float | None) -> str | None:
 
 
 def transposed(table: Sequence[TableColumn]) -> list[TableColumn]:
-    """Return a table of one row as a table of two columns."""
+    """Turn a table with one row into one with two columns, names and values."""
     name, *figures = table
     heads, cells = [one.head for one in figures], [one.cells[0] for one in figures]
     return [TableColumn(name.cells[0], heads), TableColumn("value", cells)]
 
 
 def caption(report: Report) -> str:
-    """Return a description of the scores of a report with a label, and of the value after ±."""
+    """Return the caption of the table of scores, which explains the value after ±."""
     about, entry = report.records[0].about, report.summaries[0]
     seeds = f" and {entry.seeds} seeds" if entry.seeds > 1 else ""
     spread = f"the deviation over {entry.splits} splits{seeds}" if entry.splits > 1 else "the standard error"
@@ -254,9 +254,9 @@ def caption(report: Report) -> str:
 
 
 def findings(summaries: Sequence[Summary], entry: Summary) -> Iterator[str]:
-    """Yield conclusions from the times of a map and its exact machine, if the ratios are more than noise.
+    """Yield sentences that compare the times of a map and its exact kernel machine, if they differ beyond noise.
 
-    Both totals are for the training rows of the exact machine.
+    Both are trained on the same rows, which are those of the exact kernel machine.
     """
     name, scored = spell(entry.about) if len(summaries) > 1 else "", entry.scored
     learned = f"to fit, transform and learn once from {entry.about['rows_exact']:,} rows"
@@ -268,7 +268,7 @@ def findings(summaries: Sequence[Summary], entry: Summary) -> Iterator[str]:
 
 
 def _ratio(what: str, name: str, near: float, exact: float) -> Iterator[str]:
-    """Yield how many times as long the map or the exact machine took, unless that is noise."""
+    """Yield how many times as long the slower of map and exact machine took, unless the difference is noise."""
     least, most = sorted((near, exact))
     if most < _NO_TIME or most < _SAME_TIME * least:
         return

@@ -450,7 +450,7 @@ def test_too_few_rows(rings, n):
 def test_classes_that_no_training_row_has(rings):
     table, _ = rings
     names = pa.array([f"row {i}" for i in range(900)])
-    told = "label 'y': expected classes of the test rows among the training rows"
+    told = "label 'y': expected test rows with classes that training rows have"
     with pytest.raises(DataError, match=told):
         kafeat.evaluate(data=table.set_column(2, "y", names).drop(["part"]), label="y", config=CONFIG)
 

@@ -89,7 +89,7 @@ def test_recipes_of_other_columns_are_refused():
     told = "map 2: expected a recipe whose first step has `kernel: precomputed`"
     with pytest.raises(UsageError, match=told):
         kafeat.evaluate(config=[OF_MATRIX, OF_ROWS], data=table(K), label="y", jobs=1)
-    with pytest.raises(UsageError, match="expected recipes of the same columns, got others"):
+    with pytest.raises(UsageError, match="expected recipes with the same columns, got others"):
         others = {**OF_MATRIX, "columns": {"exclude": ["x000", "y", "part"]}}
         kafeat.evaluate(config=[OF_MATRIX, others], data=table(K), label="y", jobs=1)
     fitted = kafeat.fit(OF_MATRIX, table(K))

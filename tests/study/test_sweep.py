@@ -65,7 +65,7 @@ def test_mistakes_name_the_sweep():
     told = r"--sweep nosuch: expected a parameter of a step of c, one of .*n_components"
     with pytest.raises(UsageError, match=told):
         list(settings(CONFIG, [Sweep("nosuch", (1,))], "c"))
-    with pytest.raises(UsageError, match=r"steps\[7\].gamma: expected a step below 3"):
+    with pytest.raises(UsageError, match=r"steps\[7\].gamma: expected an index below 3"):
         list(settings(CONFIG, [Sweep("steps[7].gamma", (1,))], "c"))
     with pytest.raises(ConfigError, match=r"c with n_components=3: .*even"):
         list(settings(CONFIG, [Sweep("n_components", (3,))], "c"))

@@ -1,1 +1,1 @@
-"""The HTML report of an evaluation and its figures."""
+"""The HTML reports of evaluations and searches, and their figures."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def lines(summaries: Sequence[Summary]) -> dict[str, list[Summary]]:
-    """Group the settings of a map that differ only in the number of columns into lines."""
+    """Group summaries into the lines of a plot. Those of a line differ only in the number of columns."""
     lines: dict[str, list[Summary]] = {}
     for entry in summaries:
         lines.setdefault(spell_briefly(entry.about), []).append(entry)
@@ -30,7 +30,7 @@ def _columns(entry: Summary) -> int:
 
 
 def error_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -> None:
-    """Plot relative Frobenius and spectral errors, with a line of 1/√D."""
+    """Plot relative Frobenius and spectral errors over columns, with a line that falls as 1/√D for comparison."""
     _draw(
         axes, style, summaries,
         lambda one: one.kernel["relative_frobenius"], lambda one: one.kernel.get("relative_spectral"),
@@ -44,9 +44,9 @@ def error_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -
 
 
 def score_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -> None:
-    """Plot scores, with the machines on raw columns and with exact kernels as points at their own width.
+    """Plot scores of maps as lines, and those of raw columns and exact kernels as points at their number of columns.
 
-    A row of a kernel matrix of n rows has n columns.
+    An exact kernel counts as n columns if it is trained on n rows.
     """
     score = scoring_of(summaries[0])
     _draw(axes, style, summaries, lambda one: one.scored.tested["map"]["score"], stated=score.stated)
@@ -62,7 +62,7 @@ def score_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -
 
 
 def time_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -> None:
-    """Plot the seconds to transform the compared rows, and in total."""
+    """Plot the seconds to transform the compared rows and, dashed, the total seconds of fitting and training."""
     scored = is_scored(summaries[0])
     _draw(
         axes, style, summaries, lambda one: one.kernel["transform_seconds"],
@@ -79,7 +79,7 @@ def _draw(
     dashed: Callable[[Summary], Estimate | None] = lambda _: None,
     stated: Callable[[float], float] = float,
 ) -> None:
-    """Plot means over columns with their ± values, and other means dashed if there are any."""
+    """Plot a solid line of means with their ± values for each map and, if given, a dashed line of other means."""
     for (name, entries), hue in zip(lines(summaries).items(), cycle(style), strict=False):
         widths, figures = list(map(_columns, entries)), [solid(one) for one in entries]
         means = [np.nan if one["mean"] is None else stated(one["mean"]) for one in figures]
@@ -91,7 +91,7 @@ def _draw(
 
 
 def _whole_range(axes: Axes, summaries: Sequence[Summary]) -> None:
-    """Let the axis run from a constant's score to that of perfect predictions, and farther if points lie beyond."""
+    """Let the axis of scores run from a constant prediction to perfect ones, or farther if points lie outside."""
     ends = [abs(scoring_of(summaries[0]).best), *axes.get_ylim()]
     ends += [_mean(entry, "constant") for entry in summaries]
     known = [end for end in ends if np.isfinite(end)]
@@ -99,17 +99,17 @@ def _whole_range(axes: Axes, summaries: Sequence[Summary]) -> None:
 
 
 def _mean(entry: Summary, which: str) -> float:
-    """Return a mean score as it is usually stated, or NaN if it is undefined."""
+    """Return a mean score, with errors as positive numbers, or NaN if it is undefined."""
     mean = stated_mean(entry, which)
     return float("nan") if mean is None else mean
 
 
 def _label(axes: Axes, style: Style, summaries: Sequence[Summary], title: str, **scale: str) -> None:
-    """Label the axes, and set the ticks of the axis of columns."""
+    """Label the axes, put the numbers of columns on the x axis, and add the legend."""
     axes.set(ylabel=title, **scale)
     widths = np.unique(list(map(_columns, summaries)))
     axes.set(xscale="log")
-    if not np.isfinite(axes.dataLim.intervalx).all():  # no score is defined, so there is no point
+    if not np.isfinite(axes.dataLim.intervalx).all():  # no score is defined, so nothing was plotted
         axes.set_xlim(0.9 * widths[0], 1.1 * widths[-1])
     _ticks(axes, widths if len(widths) <= 8 else widths[:: len(widths) // 8 + 1])
     legend(axes, style)

@@ -1,4 +1,4 @@
-"""HTML documents that need no other file, in light and dark, with figures, and the folders for them."""
+"""Write HTML pages with embedded figures, in light and dark, and check the folders for them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ pre { background: var(--soft); padding: .75rem 1rem; overflow-x: auto; font-size
 
 
 def document(title: str, body: Sequence[str], pictures: Sequence[Picture]) -> str:
-    """Return the page. Its head lists the names of the pictures."""
+    """Return an HTML page. Its head lists the picture files, so that a later report can remove them."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -55,7 +55,7 @@ def document(title: str, body: Sequence[str], pictures: Sequence[Picture]) -> st
 
 
 def figures(pictures: Sequence[Picture]) -> Iterator[str]:
-    """Yield the figures, next to each other where there is room."""
+    """Yield the HTML of figures, which stand next to each other where there is room."""
     if not pictures:
         return
     yield '<div class="pictures">'
@@ -64,7 +64,7 @@ def figures(pictures: Sequence[Picture]) -> Iterator[str]:
 
 
 def table(columns: Sequence[TableColumn], best: int | None = None) -> Iterator[str]:
-    """Yield a table in which the row `best` is marked. Values after ± are below, or no screen would be wide enough."""
+    """Yield the HTML of a table with the row `best` marked. To save width, values after ± go on a second line."""
     yield f'<div class="wide">{html_table(columns, best=best, spell=_cell)}</div>'
 
 
@@ -79,7 +79,7 @@ _MOST_COLUMNS = 15
 def importance(
     name: str, losses: Mapping[str, float], errors: Mapping[str, float], score: Score
 ) -> Iterator[str]:
-    """Yield the table of the columns that weigh most in a map."""
+    """Yield the HTML table of the most important columns, by what the score loses if they are shuffled."""
     most = list(losses)[:_MOST_COLUMNS]
     change = f"{'rise' if score.is_error else 'loss'} of {score}"
     yield (
@@ -108,9 +108,9 @@ _PICTURES = (".png", ".svg")
 
 
 def report_folder(folder: str | None) -> AbstractContextManager[object]:
-    """Make the folder of a report before the work. Refuse it if it is not writable or matplotlib is missing.
+    """Return a context that makes the folder of a report, and removes it again if it stays empty.
 
-    New folders that are still empty at the end are removed.
+    Before the work begins, refuse a folder that is not writable, and a report without matplotlib.
     """
     if folder is None:
         return nullcontext()
@@ -130,7 +130,7 @@ def report_folder(folder: str | None) -> AbstractContextManager[object]:
 
 
 def pages_of(folder: str) -> list[str]:
-    """Return the files that a report would write to a folder, as far as known: the page, and old pictures."""
+    """Return the files that a report would write or remove in a folder: the page, and the pictures that are there."""
     with suppress(OSError):
         old = [name for name in os.listdir(folder) if name.endswith(_PICTURES)]
         return [os.path.join(folder, name) for name in ("index.html", *sorted(old))]
@@ -138,13 +138,13 @@ def pages_of(folder: str) -> list[str]:
 
 
 def write_page(folder: str, page: str, pictures: Sequence[Picture]) -> None:
-    """Write `index.html`, which needs no other file, and each picture as a separate file next to it."""
+    """Write a page with embedded pictures as `index.html`, and also each picture as a file next to it."""
     index = os.path.join(folder, "index.html")
     before = _pictures_of_page(index)
     for picture in pictures:
         write_bytes(LocalPath(os.path.join(folder, f"{picture.name}.{picture.kind}")), picture.files["light"])
     write_bytes(LocalPath(index), page.encode())
-    # Pictures of the previous page would be mistaken for pictures of this one.
+    # Remove pictures of the previous page, which would be mistaken for pictures of this one.
     for name in before - {f"{picture.name}.{picture.kind}" for picture in pictures}:
         if not name.endswith(_PICTURES):
             continue
@@ -153,7 +153,7 @@ def write_page(folder: str, page: str, pictures: Sequence[Picture]) -> None:
 
 
 def _pictures_of_page(index: str) -> set[str]:
-    """Return the names of the pictures that an earlier page lists."""
+    """Return the names of the picture files that the head of an earlier page lists."""
     try:
         with open(index, encoding="utf-8") as file:
             listed = re.search(r'<meta name="kafeat-pictures" content="([\w. -]*)">', file.read(1 << 16))

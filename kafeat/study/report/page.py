@@ -1,4 +1,4 @@
-"""The HTML page of an evaluation: the answer, scores, costs, and a folded section about the kernels."""
+"""The HTML page of an evaluation: recommendation, scores, costs, and a collapsible section about the kernels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kafeat.study.tables import (
     score_table,
 )
 
-# The pictures of each section, by the beginning of their names. All others are about kernels.
+# Prefixes of the names of pictures for the sections on scores and on costs. All others are about kernels.
 _OF_SCORES = ("reliability", "confusion", "score-over")
 _OF_COSTS = ("time-over",)
 
@@ -34,7 +34,7 @@ def write_evaluation(folder: str, data: str, report: Report, exhibits: Sequence[
 
 
 def page(report: Report, data: str, pictures: Sequence[Picture]) -> str:
-    """Return the page, which needs no other file."""
+    """Return the HTML page of an evaluation, with its pictures embedded."""
     labelled = is_scored(report.summaries[0])
     kernels = [one for one in pictures if not one.name.startswith((*_OF_SCORES, *_OF_COSTS))]
     body = [
@@ -51,12 +51,12 @@ def page(report: Report, data: str, pictures: Sequence[Picture]) -> str:
 
 
 def _some(pictures: Sequence[Picture], names: Sequence[str]) -> list[Picture]:
-    """Return the pictures whose names begin with these, in this order."""
+    """Return the pictures whose names begin with one of these prefixes, in the order of the prefixes."""
     return [one for name in names for one in pictures if one.name.startswith(name)]
 
 
 def _scores(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
-    """Yield a table of all scores with its caption, and figures of the predictions."""
+    """Yield the HTML section with all scores, the importance of columns, and figures of the predictions."""
     entries, split = report.summaries, report.records[0].about["split"]
     best = choose(entries)
     chosen = [i for i, row in enumerate(rows_of(entries)) if row.which == "map" and row.entry is best]
@@ -77,14 +77,14 @@ def _scores(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
 
 
 def _with_losses(report: Report) -> list[Entries]:
-    """Return the first record of each map whose losses by shuffling are known."""
+    """Return the entries of each map's first record with the importance of columns."""
     every = [record.about for record in reversed(report.records)]
     known = {about["map"]: about for about in every if about.get("importance")}
     return list(known.values())[::-1]
 
 
 def _data(report: Report) -> Iterator[str]:
-    """Yield a small table of the data."""
+    """Yield an HTML table of the data: numbers of rows and columns, the label, and the missing values."""
     first = report.records[0].about
     cells = {"rows": f"{first['data_rows']:,}", "columns": _range(report, "n_features_in")}
     if any(one.about["columns_raw"] != one.about["n_features_in"] for one in report.records):
@@ -104,7 +104,7 @@ def _range(report: Report, key: str) -> str:
 
 
 def _costs(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
-    """Yield a table of the cost of each machine: the raw columns, every map, and the exact machines."""
+    """Yield the HTML section with the cost of everything that was trained: raw columns, maps and exact kernels."""
     entries = report.summaries
     yield from table(cost_table(entries))
     if is_scored(entries[0]):

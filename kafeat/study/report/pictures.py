@@ -14,7 +14,7 @@ from kafeat.study.summary import is_scored, spell
 
 
 def pictures(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) -> Iterator[Picture]:
-    """Yield the figures that apply to these maps, comparisons first."""
+    """Yield the figures: maps compared by the number of columns, if it varies, then the figures of each map."""
     if len({entry.about["n_components"] for entry in summaries}) > 1:
         yield from _comparisons(summaries)
     for exhibit in _best_of_each(summaries, exhibits):
@@ -46,7 +46,7 @@ def _comparisons(summaries: Sequence[Summary]) -> Iterator[Picture]:
 
 
 def _best_of_each(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) -> Iterator[MapFigures]:
-    """Yield one setting of each map: the recommended one, or the map's best, or the one with the most columns."""
+    """Yield the figures of one setting of each map: the recommended one, else its best, else the widest."""
     overall = choose(summaries)
     for name in dict.fromkeys(exhibit.about["map"] for exhibit in exhibits):
         own = [entry for entry in summaries if entry.about["map"] == name]
@@ -57,7 +57,7 @@ def _best_of_each(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) 
 
 
 def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
-    """Draw the kernel of one map, and its model's predictions."""
+    """Yield the figures of one map: its kernel and distances, and the predictions of its model, if there is one."""
     name, of_map = _slug(exhibit.about["map"]), spell(exhibit.about)
     yield drawn(
         f"gram-{name}", "png", f"Gram matrices: {of_map}",

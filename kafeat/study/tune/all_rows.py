@@ -1,4 +1,4 @@
-"""Score maps on all rows of the data, by rows that map and ridge have not seen. Each map reads them again."""
+"""Score maps on held-out rows of the whole data, in one more pass over the data for each map."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ from kafeat.types import Array, Floats, Mask
 
 
 class Predictions(NamedTuple):
-    """Predictions for held-out rows, the chain that they come from, its seconds for a row, and the task.
+    """Predictions for held-out rows, the chain that made the features, its seconds per row, and the task.
 
-    Some of the rows may have other classes than the training rows, so the task may be another one than that of these.
+    The task also has the classes of the held-out rows, so it may have more classes than that of the training rows.
     """
 
     tested: Tested
@@ -57,15 +57,15 @@ _TIMED_ROWS = 2048
 
 
 def rule_of_share(seed: int, limit: float, folds: Folds, test_share: float, share: float) -> RowRule:
-    """Return the rule by which maps are scored on rows that are the same for all.
+    """Return a rule that selects the rows to learn from and to score on. It scores all maps on the same rows.
 
-    `limit` is the share of all rows to use, `test_share` the share of these to score on, and `share` the share of the
-    others to learn from. With keys, `folds` divide the rows: whole groups are scored on, or the latest rows.
+    `limit` is the share of all rows to use, `test_share` the share of the used rows to score on, and `share` the share
+    of the other used rows to learn from. With keys, `folds` decide: whole groups, or the latest rows, are scored on.
     """
 
     def places(numbers: Array, keys: Floats | None) -> tuple[Floats, Mask]:
         """Return a random number for each row, below 1 if the row is used, and a mask of the rows to score on."""
-        # Hashed twice, because the training sample consists of the rows with the smallest hashes.
+        # Hashed twice to be independent of the training sample, which consists of the rows with the smallest hashes.
         hashes = mixed(seed, mixed(seed, numbers.astype(np.uint64)))
         place: Floats = hashes / 2.0**64 / limit
         if keys is not None:
@@ -85,7 +85,7 @@ def rule_of_share(seed: int, limit: float, folds: Folds, test_share: float, shar
 
 
 def _row_seconds(fm: FeatureMap, sampled: SampledFit) -> float:
-    """Return the seconds that one thread needs for the features of a row."""
+    """Return the seconds that one thread needs to compute the features of a row."""
     X = sampled.chosen.result()[1][:_TIMED_ROWS]
     started = time.perf_counter()
     fm.chain.transform(X)
@@ -94,12 +94,12 @@ def _row_seconds(fm: FeatureMap, sampled: SampledFit) -> float:
 
 @dataclass(frozen=True)
 class AllRows:
-    """The rows of all data of a search. Maps are fitted on those of its sample."""
+    """Scores maps on rows of the whole data. The maps are fitted on rows of the sample."""
 
     problem: Problem
 
     def tested(self, recipes: list[Recipe], size: Size, boosts: bool) -> Predictions:
-        """Return the predictions of ridge, or of boosting, for the rows to score, from a pass over all rows."""
+        """Fit a map with ridge, or boosting, in a pass over all rows. Return predictions for the held-out rows."""
         problem, table = self.problem, self.problem.table
         weight = "balanced" if problem.balanced else "none"
         ridge = {"kind": "ridge", "task": problem.predictor_task, "class_weight": weight}
@@ -108,7 +108,7 @@ class AllRows:
         with_share = partial(rule_of_share, problem.seed, limit, folds, size.held)
         share = min(
             size.share, MOST_ROWS / size.learned if boosts else 1.0
-        )  # boosting has all rows in memory
+        )  # boosting keeps its rows in memory
         rule, for_map = (with_share(min(share, most)) for most in (1.0, MOST_MAP_ROWS / len(sampled.chosen)))
         sampled = sampled.of_rows(for_map.learned)
         with problem.data.open() as source:
@@ -125,7 +125,7 @@ class AllRows:
         return Predictions(tested, fm.chain, _row_seconds(fm, sampled), task)
 
     def _sample_for(self, config: Config) -> SampledFit:
-        """Return a fit on the sample. The sample is read again if folds are by a column that is not a feature."""
+        """Return the sample for a config. It is read again if the column that defines the folds is not a feature."""
         problem, split_by = self.problem, SplitBy.of(config)
         sampled, groups = problem.table.sampled, problem.table.groups
         coded = config.read.coded.keys()
@@ -136,7 +136,7 @@ class AllRows:
             return replace(read_sample(config, data, left_out=groups.left_out), summary=sampled.summary)
 
     def test_score(self, fm: FeatureMap, split: str) -> TestScore:
-        """Return the score of a model's predictions for the test rows, after training on the training rows."""
+        """Return the score of a fitted model on the test rows."""
         problem = self.problem
         with problem.data.open() as source:
             tests = TrainingData(source, problem.label, split, tested=True)
@@ -153,7 +153,7 @@ class AllRows:
         return TestScore(score, float(np.nanstd(resampled)), len(labels))
 
     def _of_model(self, fm: FeatureMap, rows: LabelledRows) -> tuple[PredictionTask, Tested]:
-        """Return the task of some rows, the predictions of a model for them, and their labels."""
+        """Return the task with the classes of model and rows, and predictions and labels in the form of this task."""
         model, task = fm.needed_predictor().labels, self.problem.task
         if model.classes is not None and rows.labels.ndim == 1:
             task = replace(task, classes=class_numbers(rows.labels)[0])
@@ -164,9 +164,9 @@ class AllRows:
 
 
 def boosted(task: PredictionTask, Z: Floats, labels: Array) -> Callable[[Floats], Floats]:
-    """Return boosting of columns Z (n, d) with labels (n,). It predicts numbers or shares of rows (m, d).
+    """Fit boosting on columns Z (n, d) with labels (n,), and return its predictions of numbers or probabilities.
 
-    DataError if it would take long.
+    Raise DataError if this is impossible or would take too long.
     """
     nothing = np.zeros(len(Z), dtype=bool)
     rows, truth = split_rows(len(Z), 0, nothing), Truth(task, labels, Folded.of(None, len(Z)))

@@ -28,11 +28,11 @@ class Choice:
     Attributes:
         leaders: The trials of the searched width, the chosen map first and the others by their scores.
         chosen: The chosen trial.
-        points: The chosen map with several numbers of columns.
-        reasons: Why it has so many.
-        learning: The chosen map with fewer rows to learn from, and with all.
+        points: The trials of the chosen map with several numbers of columns.
+        reasons: Sentences on why the chosen map has this number of columns.
+        learning: The trials of the chosen map with fewer rows to learn from, and with all.
         boosted: Gradient boosting on the same rows, or None. Then `without_boosting` is the reason, if it was tried.
-        test_score: The score on the test rows, which the choice has not seen; None if there are none.
+        test_score: The score on the test rows, which had no part in the choice; None without test rows.
         losses: What the score loses when a column is shuffled, the largest first, and the standard error; None if it
             was not requested.
         parts: The score with all parts of a union, then each part with the score without it; empty if it was not
@@ -54,7 +54,7 @@ class Choice:
 
     @classmethod
     def of(cls, search: Search) -> Choice:
-        """Return the best map of the searched width."""
+        """Return the choice of the best map, with the number of columns that the search used."""
         leaders = search.leaderboard()
         return Choice(leaders=leaders, chosen=leaders[0])
 
@@ -68,16 +68,16 @@ class Compared(NamedTuple):
 
 
 def compared(chosen: Trial, boosted: Outcome) -> Compared:
-    """Compare boosting with the chosen map, by two standard errors of their difference on the same rows."""
+    """Compare boosting with the chosen map. They are level within two standard errors of the difference."""
     gain, noise = boosted.score - chosen.outcome.score, 2.0 * chosen.outcome.noise(boosted)
     verdict = "level" if abs(gain) <= noise else "better beyond noise" if gain > 0.0 else "worse"
     return Compared(boosted.score, chosen.size.error(boosted.resampled), verdict)  # type: ignore[arg-type]
 
 
 def choose(search: Search, choice: Choice, predicts: bool, with_curve: bool) -> None:
-    """Choose the columns of the best map: the widest within noise of the best if it `predicts`, else at the knee.
+    """Choose the number of columns: the most within noise of the best score if the map `predicts`, else the knee.
 
-    With `with_curve`, it is tried with fewer columns even if their number is fixed.
+    If the number is fixed, `with_curve` only scores the map with fewer columns, for a plot.
     """
     budget = search.budget
     if with_curve or budget.columns is None:
@@ -91,9 +91,9 @@ def choose(search: Search, choice: Choice, predicts: bool, with_curve: bool) -> 
 
 # The shares of the rows in a learning curve, and the fewest rows for its first point.
 _SHARES, _LEAST_LEARNED = (1 / 16, 1 / 8, 1 / 4, 1 / 2), 80
-# The last points, which show how the error falls.
+# The number of last points that show how the error falls, and the least number of points.
 _LEAST_POINTS = 3
-# Slopes of resampled rows between these quantiles count as possible.
+# The slopes of bootstrap samples between these quantiles give the range of scores.
 _POSSIBLE = (0.05, 0.95)
 
 
@@ -113,16 +113,16 @@ def _learning(search: Search, chosen: Trial) -> list[Trial]:
 
 
 def with_twice_the_rows(learning: Sequence[Trial], highest: float) -> tuple[float, float] | None:
-    """Return the range of scores that twice the rows may give, or None without a learning curve.
+    """Return the lowest and highest score to expect of twice the rows, or None without a learning curve.
 
-    The error falls as a power of the rows, by the last points. The power is uncertain, because other test rows would
-    give another, and because it decreases with the number of rows.
+    The last points are extrapolated: the error falls as a power of the number of rows. The power is uncertain, because
+    it depends on the test rows, and because it decreases with the number of rows.
     """
     errors = highest - np.array([trial.outcome.resampled for trial in learning[-_LEAST_POINTS:]])
     if len(errors) < _LEAST_POINTS or not (errors > 0.0).all():
         return None
     logs = np.log2(errors)
-    # Each size has twice the rows of the one before, so a slope is a difference.
+    # Each point has twice the rows of the one before, so differences of log2 are slopes.
     slopes = np.concatenate([(logs[2] - logs[0]) / 2.0, logs[2] - logs[1]])
     powers: Floats = np.minimum(np.quantile(slopes, _POSSIBLE), 0.0)
     best, worst = highest - (highest - learning[-1].outcome.score) * 2.0**powers
@@ -130,7 +130,7 @@ def with_twice_the_rows(learning: Sequence[Trial], highest: float) -> tuple[floa
 
 
 def of_rows(scoring: Score, learning: Sequence[Trial]) -> list[str]:
-    """Return a sentence about more rows and fewer rows."""
+    """Return a sentence on the score with half and with twice the rows, or nothing without a learning curve."""
     expected = with_twice_the_rows(learning, scoring.best)
     if expected is None:
         return []
@@ -159,10 +159,10 @@ def _points(search: Search, candidate: Candidate) -> list[Trial]:
 
 
 def _recommended(points: Sequence[Trial], search: Search, predicts: bool) -> Trial:
-    """Return the widest point within noise of the best if the map `predicts`: wider maps usually err less.
+    """Return the trial with the recommended number of columns, whose score is not below the floor.
 
-    Otherwise, return the point with the fewest columns such that no wider one is worth its columns. Neither is below
-    the floor.
+    If the map `predicts`, it has the most columns within noise of the best score, because wider maps usually err less.
+    Otherwise it has the fewest columns such that no wider map is worth its columns.
     """
     best, floor = _best(points), search.floor
     good = [point for point in points if point.outcome.score >= floor]
@@ -182,14 +182,14 @@ def _best(points: Sequence[Trial]) -> Trial:
 
 
 def _worth(one: Outcome, wider: Outcome, highest: float) -> bool:
-    """Return true if the score of more columns is better by more than noise, and by enough for their number."""
+    """Return true if a wider map is better beyond noise, and reduces the error enough for each doubling of columns."""
     gain, loss = wider.score - one.score, highest - one.score
     share = 1.0 - (1.0 - _WORTH) ** log2(wider.columns / one.columns)
     return gain > one.noise(wider) and gain > share * loss
 
 
 def _reasons(choice: Choice, highest: float, tried: str) -> list[str]:
-    """Return sentences with the reason for the number of columns, and its cost against the best of them."""
+    """Return sentences on why this number of columns was chosen, and how much better the best-scoring number is."""
     chosen, points = choice.chosen, choice.points
     if len(points) < 2:
         return []

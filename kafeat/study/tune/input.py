@@ -1,4 +1,4 @@
-"""Read a table as it comes, for the sample of rows on which settings are chosen, and the config to start from."""
+"""Read a raw table for a search: which columns can be features, a sample of the rows, and the config to start from."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from kafeat.jobs.fit import (
 from kafeat.registry import build_step
 from kafeat.types import Array, Floats
 
-# Columns with fewer numbers may have none in a part of the rows.
+# A column with fewer values may have none in the training rows of a split.
 _LEAST_VALUES = 10
 _EMPTY = "no values"
 _DIFFERENT = "different whole numbers in all rows, kept as numbers"
-# With fewer rows, numbers may all differ by chance.
+# With fewer rows, the numbers of a column may all differ by chance.
 _LEAST_IDS = 20
 ID = re.compile(
     r"(?:^|[_\W])(?:id|key|nr|no|number|patient|customer|user|subject|session|group)s?$|[a-z]I[dD]$", re.I
 )
 """Names of columns that identify rows or groups of rows."""
-# Columns whose spreads differ by less have one unit, like the bins of a histogram.
+# Columns whose standard deviations differ by a smaller factor have the same unit, like the bins of a histogram.
 _ONE_UNIT = 100.0
 
 
@@ -55,8 +55,8 @@ _ONE_UNIT = 100.0
 class TunedTable:
     """A table to tune for, with a sample of its training rows and their labels.
 
-    `sampled` is the fit that has read the sample, for maps that are fitted on it and then read all rows. Without a
-    label, `labels` are empty.
+    `sampled` is the same sample in a form that `AllRows` can fit maps on, before it reads all rows. Without a label,
+    `labels` are empty.
     """
 
     sampled: SampledFit
@@ -71,7 +71,7 @@ class TunedTable:
 
     @cached_property
     def summary(self) -> LabelSummary:
-        """The labels of all training rows, or of the sample if no others were read."""
+        """The summary of the labels of all training rows or, if these were not read, of the sample."""
         summary = self.sampled.summary or LabelSummary()
         if not summary.rows:
             summary.add(self.labels)
@@ -79,7 +79,7 @@ class TunedTable:
 
     @cached_property
     def without_texts(self) -> Sample:
-        """The sample without its columns of words."""
+        """The sample without its text columns."""
         X, sample = self.sample.X, self.sample
         if not isinstance(X, TextRows):
             return sample
@@ -108,7 +108,7 @@ class TunedTable:
 
     @property
     def width(self) -> int:
-        """The approximate number of columns after categories and times are coded, not counting those of words."""
+        """The approximate number of columns after categories and times are coded, without text columns."""
         sample = self.without_texts
         few = zip(sample.names or (), sample.n_categories or (), strict=True)
         codes = sum(min(n, int(1.0 / MIN_FREQUENCY)) for name, n in few if name in self.groups.categories)
@@ -125,15 +125,15 @@ def read_table(
     counted: bool = True,
     every: bool = False,
 ) -> TunedTable:
-    """Read the columns and a sample of the training rows. If needed, labels of all rows are `counted`.
+    """Read which columns can be features, and a sample of the training rows.
 
-    With `every`, columns of numbers are also examined.
+    With `counted`, the labels of all rows are summarized. With `every`, also look at the values of numeric columns.
     """
     names, weights = label_names(label), [] if weight is None else [weight]
     with data.open() as source:
         roles = roles_of(base, TrainingData(source, label, split, weight=weight))
         require(source, names, "--label")
-        # Fitting a map does not use weights, so its config must leave them out.
+        # The fit of a map uses no weights. Without a predictor, the config must therefore exclude their column.
         left_out = [name for name in roles if name != weight] + ([] if base.predictor is None else weights)
         groups = groups_of(source.settled(), base, [*names, *left_out], every)
         for column, why in groups.doubts.items():
@@ -164,7 +164,7 @@ def read_table(
     for tell, line in told:
         tell(line)
     for name, x in zip(map(str, table.without_texts.names or ()), table.without_texts.X.T, strict=True):
-        excel = _DATES.search(name) and (x > 2e4).all() and (x < 8e4).all()  # since 1900
+        excel = _DATES.search(name) and (x > 2e4).all() and (x < 8e4).all()  # days since 1900, as in Excel
         if name in groups.numbers and (excel or _are_days(x)):
             listener.warn(
                 f"{table.place}: column {quoted(name)}: looks like days, such as {x[0]:.0f}, and is read as numbers: "
@@ -180,9 +180,9 @@ def read_table(
 
 
 def _unfit(table: TunedTable, base: Config) -> dict[str, list[str]]:
-    """Return the columns without information about new rows, by the reason, and those that need a remark.
+    """Return the columns that say nothing about new rows, by the reason. Those of the reason `_DIFFERENT` may stay.
 
-    Columns that the config names stay, and so do all if none would remain.
+    Columns that the config includes are not returned. None is returned if no feature would remain.
     """
     sample, groups, split_by = table.without_texts, table.groups, SplitBy.of(base)
     X, rows = sample.X, table.sampled.chosen.result()[0]
@@ -214,7 +214,7 @@ _DATES = re.compile("date|datum|fecha", re.IGNORECASE)
 
 
 def _are_days(x: Floats) -> bool:
-    """Return true if all values are days such as 20240131. Text of that form is read as days."""
+    """Return true if all numbers look like days, such as 20240131. Text of that form is read as days anyway."""
     if not (np.isfinite(x).all() and (x == np.round(x)).all() and (x > 19e6).all() and (x < 21e6).all()):
         return False
     month, day = x // 100 % 100, x % 100
@@ -222,19 +222,19 @@ def _are_days(x: Floats) -> bool:
 
 
 def _tells_rows_apart(x: Floats) -> bool:
-    """Return true if all values of a column are different whole numbers."""
+    """Return true if all values of a column are different whole numbers, as in a column of ids."""
     whole = len(x) >= _LEAST_IDS and bool((x == np.round(x)).all())
     return whole and len(np.unique(x)) == len(x)
 
 
 def _varies(sample: Sample) -> bool:
-    """Return true if any column has two values. A missing value counts as one, because it is marked."""
+    """Return true if any column is not constant. Missing counts as a value, because an indicator marks it."""
     first = sample.X[:1]
     return bool(((first != sample.X) & ~(np.isnan(sample.X) & np.isnan(first))).any())
 
 
 class SearchStart(Config):
-    """A config that may come without steps, with only columns for example."""
+    """A config whose steps are optional. It may, for example, only select columns."""
 
     steps: Steps = Field(
         default_factory=lambda: (build_step({"kind": "standardize"}),),
@@ -243,11 +243,11 @@ class SearchStart(Config):
 
 
 def load_start(base: Any) -> tuple[Config, list[Recipe]]:
-    """Return the config to start from, and the recipes of its own steps, which are one of the candidates."""
+    """Return the config to start from, and the recipes of its steps, if it has any, which become a candidate."""
     start = load_config({} if base is None else base, SearchStart)
     if any(step.searches for step in start.map_steps):
         raise UsageError(
-            "--from: expected a config with values, got one with searches: put values in their place"
+            "--from: expected a config without `validate` and `target_error`, got one: replace them by values"
         )
     own = "steps" in start.model_fields_set
     return start, [step.recipe() for step in start.map_steps] if own else []

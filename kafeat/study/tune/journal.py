@@ -25,11 +25,11 @@ _MARK = b'{"kafeat": "tune", "key": '
 
 
 class TrialJournal:
-    """The outcomes of a search, in a file that it has locked and that it removes at the end.
+    """The outcomes of the trials of a search, in a locked file, which is removed at the end.
 
-    The file stays if the search, or writing its result, ends early. `complete` is None until there is a choice. With
+    The file stays if the search, or writing its result, ends early. `complete` is None until a map is chosen. With
     `resume`, outcomes of an earlier search are read from a file with the same key, up to the first damaged line.
-    Without it, a file with outcomes is refused.
+    Without `resume`, a file with outcomes is refused.
     """
 
     def __init__(self, path: str, key: str, resume: bool, warn: Callable[[str], None]) -> None:
@@ -60,13 +60,13 @@ class TrialJournal:
             )
         same = content.startswith(head)
         if lines and not same:
-            warn(f"{self._path}: of other data or options; the search starts anew")
+            warn(f"{self._path}: has trials of other data or options; the search starts from scratch")
         self._file.truncate(len(head) + self._take(lines, warn) if same else 0)
         if not same:
             write_full(self._file, head)
 
     def _take(self, lines: Sequence[bytes], warn: Callable[[str], None]) -> int:
-        """Read the outcomes in the lines up to the first damaged one. Return the number of their bytes."""
+        """Read the outcomes up to the first damaged line, and return the size of these lines in bytes."""
         size = 0
         for line in lines:
             record = _read(line)
@@ -79,7 +79,7 @@ class TrialJournal:
         return size
 
     def remembering(self, run: _Run) -> _Run:
-        """Return a function that gets outcomes from the file, and adds new ones to it."""
+        """Return a function that returns the outcomes in the file, runs all other trials, and records them."""
 
         def remembered(candidate: Candidate, size: Size, seconds: float) -> Outcome:
             name = json.dumps([asdict(candidate), size])
@@ -97,7 +97,7 @@ class TrialJournal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # The same data would fail again, but the same result may be written elsewhere.
+        # Bad data would fail again, so the trials are useless. A result that could not be written may be written later.
         useless = self.complete is None and isinstance(error, DataError | UsageError)
         done = useless if error is not None else self.complete
         with naming(self._path), self._file:
@@ -107,7 +107,7 @@ class TrialJournal:
 
 @dataclass(frozen=True, kw_only=True)
 class _Line(Outcome):
-    """An outcome as it is written, with the name of its trial."""
+    """A line of the file: an outcome with the name of its trial."""
 
     trial: str
 
@@ -126,7 +126,7 @@ def _read(line: bytes) -> _Line | None:
 
 
 def _open(path: str) -> int:
-    """Open or make a file. A link is refused, because its target may be anything."""
+    """Open or create the file. Refuse a symbolic link, because its target may be anything."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         file = os.open(path, flags, 0o666)

@@ -99,12 +99,12 @@ def _better_without_a_map(search: Search, choice: Choice) -> Iterator[str]:
             )
 
 
-# A model of a smaller share of the rows is probably worse than one of all rows.
+# If trials learned from a smaller share of the rows, the model of all rows is probably better, and a note says so.
 _MOST_OF_ROWS = 0.6
 
 
 def _not_at_random(table: TunedTable, Y: Floats) -> Iterator[str]:
-    """Yield the names of columns that may make rows alike, so that scores of random rows are too optimistic."""
+    """Yield notes on columns of times or ids, because of which scores of random rows may be too optimistic."""
     groups, sample = table.groups, table.without_texts
     if groups.times:
         yield (
@@ -122,8 +122,8 @@ def _not_at_random(table: TunedTable, Y: Floats) -> Iterator[str]:
         )
 
 
-# A column with fewer groups than this holds categories. If the groups explain less than this share of the label, the
-# label is not a property of the group.
+# A column with fewer different values than this holds categories, not groups. A label is a property of groups if these
+# explain more than this share of its variance.
 _LEAST_GROUPS, _OF_GROUP = 30, 0.95
 
 
@@ -163,7 +163,7 @@ _RUNNERS_UP = 5
 def comments(
     problem: Problem, search: Search, choice: Choice, constant: float, notes: Sequence[str]
 ) -> Iterator[str]:
-    """Yield the comments of the YAML. They hold no times, so that equal searches give equal files.
+    """Yield the comments of the YAML. They include no durations, so that equal searches give equal files.
 
     `constant` is the score of a constant prediction.
     """
@@ -193,7 +193,7 @@ def comments(
 
 
 def _held_out(size: Size, split_by: str | None) -> str:
-    """Return a description of the held-out rows."""
+    """Return which rows are held out, such as `3 times 25% of 3,000 rows`."""
     if split_by is not None and split_by.startswith("time:"):
         parts, n = size.parts + 1, min(size.splits, size.parts)
         latest = "the latest" if n == 1 else f"each of the {n} latest"

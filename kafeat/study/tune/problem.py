@@ -23,7 +23,7 @@ LEAST_ROWS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """The data of a search, their sample `table`, and the options. `start` holds the settings without the steps.
+    """The data of a search, a sample of them in `table`, the options `asked`, and the config to `start` from.
 
     The results do not depend on `jobs`, the number of threads.
     """
@@ -36,11 +36,11 @@ class Problem:
     jobs: int = 1
     budget: Budget = field(default_factory=Budget)
     own: Sequence[Recipe] = ()
-    """The steps of the config to start from, which are a candidate."""
+    """The steps of the config to start from, which become a candidate."""
 
     @cached_property
     def space(self) -> SearchSpace:
-        """The candidates."""
+        """The candidates to try for this table."""
         return SearchSpace(self.table, self.own, self.budget.searched)
 
     @property
@@ -55,12 +55,12 @@ class Problem:
 
     @cached_property
     def task(self) -> PredictionTask:
-        """The task of the labels. Labels and scores from which nothing can be learned are refused."""
+        """The prediction task. Refuse labels that nothing can be learned from, and a score of another task."""
         labels, place = self.table.labels, self.table.place
         if len(labels) < LEAST_ROWS:
             raise DataError(f"{place}: expected at least {LEAST_ROWS} rows to choose on, got {len(labels)}")
         try:
-            # Without a wish it is the task of the labels of all rows.
+            # With `auto`, the labels of all rows decide, not only those of the sample.
             kind = self.table.summary.kind if self.asked.task == "auto" else self.asked.task
             task = task_of(labels, kind, label_names(self.label))
             score_for(self.asked.scoring, task.kind)
@@ -78,11 +78,11 @@ class Problem:
 
     @property
     def predictor_task(self) -> TaskKind:
-        """The parameter `task` of a predictor for the labels."""
+        """The parameter `task` that a predictor of these labels needs."""
         return "soft" if self.asked.task == "soft" else self.task.kind
 
     def _check_predictor(self, task: PredictionTask, place: str) -> None:
-        """Refuse a predictor of classes, or weights of classes, for a label of numbers, before the search."""
+        """Before the search, refuse a classifier or class weights if the label is a number."""
         step = self.start.predictor
         if step is not None and step.class_weight == "balanced" and task.classes is None:
             raise DataError(f"{place}: class_weight: balanced: expected a label of classes, got numbers")
@@ -94,7 +94,7 @@ class Problem:
 
     @property
     def balanced(self) -> bool:
-        """True if every class counts the same."""
+        """True if every class counts the same, however many rows it has."""
         return self.start.predictor is not None and self.start.predictor.class_weight == "balanced"
 
     @property
@@ -105,7 +105,7 @@ class Problem:
         return SCORES["balanced_accuracy"] if self.balanced else PROPER[self.task.kind]
 
     def spelled(self, trials: int) -> list[str]:
-        """Return the command's words that decide which maps so many trials try."""
+        """Return the options of the command with which a search of this many trials tries the same maps."""
         last = self.start.predictor
         asked = replace(
             self.asked,
@@ -120,7 +120,7 @@ class Problem:
         return [*bounds, "--seeds", str(asked.seeds), *words_of(asked, *rest)]
 
     def config(self, steps: Sequence[Recipe]) -> Config:
-        """Return the config of these steps for the columns of the table."""
+        """Return the config with these steps, which reads the usable columns of the table."""
         return with_columns(self.start, self.table.groups, steps)
 
     def fit(self, config: Config, data: RereadableData, intervals: bool) -> FeatureMap:

@@ -43,10 +43,10 @@ TERMS = {
 
 
 def no_data() -> FeatureMap:
-    """Refuse to fit without the data of the search."""
+    """Take the place of `Tuning.fit` in a result without its data, and raise an error."""
     raise UsageError(
-        "fit: expected the data of the search, got a result that does not keep its data: kafeat.fit fits its config on "
-        "other data; if it is tuning_ of a TunedFeatureMap, its map is feature_map_"
+        "fit: expected the data of the search, got a result without them: call kafeat.fit with its config and data. A "
+        "TunedFeatureMap has its map as feature_map_"
     )
 
 
@@ -77,7 +77,7 @@ class Tuning(Choice):
 
     @property
     def columns(self) -> int:
-        """The number of output columns, as they were scored."""
+        """The number of output columns of the chosen map."""
         return self.chosen.outcome.columns
 
     @property
@@ -92,12 +92,12 @@ class Tuning(Choice):
 
     @property
     def figures(self) -> dict[str, float]:
-        """Other scores of classes on the same rows, by their names."""
+        """Other scores on the same rows, by their names; empty if numbers are predicted."""
         return self.chosen.outcome.figures
 
     @property
     def boosting(self) -> Compared | None:
-        """Gradient boosting on the same rows, compared with the choice."""
+        """Gradient boosting on the same rows, compared with the chosen map; None if it was not scored."""
         return None if self.boosted is None else compared(self.chosen, self.boosted)
 
     @cached_property
@@ -139,7 +139,7 @@ class Tuning(Choice):
 
     @property
     def twice_rows(self) -> tuple[float, float] | None:
-        """The least and the highest score that twice the rows may bring; None without a learning curve."""
+        """The lowest and the highest score to expect of twice the rows; None without a learning curve."""
         return with_twice_the_rows(self.learning, self.scoring.best)
 
     def fit(self) -> FeatureMap:
@@ -163,7 +163,7 @@ class Tuning(Choice):
         return self.table.__arrow_c_stream__(requested_schema)
 
     def plot(self) -> Axes:
-        """Plot the score of the chosen map over columns. A search with a fixed number of columns is a single point.
+        """Plot the score of the chosen map over the number of columns, which is a single point if the number was given.
 
         Returns
         -------
@@ -262,9 +262,9 @@ class Tuning(Choice):
         return named(self.losses)["importance"]
 
     def commands(self, config: str = "best.yaml", model: str | None = None) -> list[str]:
-        """Return the commands to run next, if the config is in this file, or none for data in memory or from a pipe.
+        """Return the commands to run next if the config is in this file. Data in memory or from a pipe have none.
 
-        The second one is for new rows without a label, because the model records how text is read.
+        The command for new rows needs no label and no dialect, because the model records how text is read.
         """
         if self._words is None:
             return []
@@ -277,7 +277,7 @@ class Tuning(Choice):
         label = [word for name in self._labels for word in ("--label", name)]
         new = _beside(data, f"NEW{suffix_of(LocalPath(data))}")
         reading = words_of(options, "input_format", "delimiter", "no_header", *options.dialect_options)
-        # Without a split, the map has seen all rows, so only a newly fitted map can be judged.
+        # Without a split, the model has seen all rows, so `evaluate` must fit the config again.
         judged = ["--model", model] if "--split" in divided else ["--config", config]
         return [
             shlex.join(["kafeat", *words])
@@ -300,7 +300,7 @@ class Tuning(Choice):
 
 
 def _beside(data: str, name: str) -> str:
-    """Return the name of a file, or another one if the data have this name."""
+    """Return the name of an output file, with a prefix if the data have the same name."""
     return f"OTHER_{name}" if PurePath(data).name.casefold() == name.casefold() else name
 
 

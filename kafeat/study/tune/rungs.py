@@ -1,8 +1,8 @@
-"""Which trial comes next, and why: a table of rungs, one order of candidates, and one rule of time.
+"""Decide which trial comes next. The search has rungs (stages), each with trials on more rows than the one before.
 
-The candidates enter the first rung in one order, and the best of each rung go on to the next one, which has more rows.
-All trials of a rung have one size, so that their scores are comparable. The best candidate goes first. If its trial
-would take too long, the rung gets fewer splits, then fewer rows. Other widths and fewer rows come after the last rung.
+All candidates are tried in the first rung, and the best of each rung go on to the next one. The trials of a rung have
+the same size, so that scores are comparable. The best candidate goes first. If its trial would take too long, the rung
+gets fewer splits, then fewer rows. After the last rung, the chosen map is tried with other widths and with fewer rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafeat.study.tune.trials import Outcome, Size, Trial, Trials
 
 
 def in_order(search: Search) -> Iterator[Candidate]:
-    """Yield all candidates. Later ones depend on the outcomes so far."""
+    """Yield the candidates of the first rung. Later candidates depend on the outcomes so far."""
     space = search.space
     yield DEFAULT
     if space.table.width <= _MOST_RAW:
@@ -40,7 +40,7 @@ def in_order(search: Search) -> Iterator[Candidate]:
 
 
 def around_the_best(search: Search) -> Iterator[Candidate]:
-    """Yield the neighbours of the best maps of the last size, of those with and without trees in turn."""
+    """Yield the neighbours of the best maps so far, in turn of a map with trees and of one without."""
     seen = list[Candidate]()
     while len(seen) < _ROUNDS or search.most_trials is not None:
         other = seen[-1].trees == NO_TREES if seen else None
@@ -52,7 +52,7 @@ def around_the_best(search: Search) -> Iterator[Candidate]:
 
 
 def best_five(search: Search) -> Iterator[Candidate]:
-    """Yield the best of the rung before: the leader, the best with trees and without, raw columns, the default map."""
+    """Yield five of the previous rung: the best, the best with and without trees, raw columns, the default map."""
     ranked = search.different()
     kinds = {one.trees == NO_TREES: one for one in reversed(ranked) if one.map != "trees"}
     first = [*ranked[:1], *sorted(kinds.values(), key=ranked.index), *ranked[1:2]]
@@ -61,9 +61,9 @@ def best_five(search: Search) -> Iterator[Candidate]:
 
 
 class Rung(NamedTuple):
-    """Trials of these candidates on at most so many rows, with a share held out in each split.
+    """A stage of the search: trials of candidates on at most `rows` rows, of which a split holds out a share.
 
-    The rung ends at the share `until` of the time.
+    The rung ends when the share `until` of the time has passed.
     """
 
     name: str
@@ -74,26 +74,24 @@ class Rung(NamedTuple):
 
 
 KERNELS_UNTIL = 0.25
-"""The share of the time after which the screen by the exact machine, in the first rung, ends."""
+"""The share of the time after which the screening of kernels, in the first rung, ends."""
 RUNGS = (
     Rung("maps", 3_000, 0.25, in_order, 0.6),
     Rung("more rows", 6_000, 0.25, best_five, 0.75),
     Rung("all rows", inf, 0.1, best_five, 0.9),
 )
-"""The rungs. The widths are that of the search, and there are `--seeds` splits, or in tenths as many as score 3,000
-rows. A rung with about as many rows as the one before is left out, unless it is the one with tenths."""
+"""The rungs. A trial has `--seeds` splits or, in the last rung, which holds out tenths, enough splits to score 3,000
+rows. A rung with about as many rows as the one before is left out, unless it is the last one."""
 _ENTER = 5
 _HARDLY_MORE = 1.15
-# The last trials hold out a tenth, so that a scored model has seen nearly as many rows as the final one. Rows in memory
-# are split as often as it takes to score this many rows, or every row once. With more rows there is one split, in which
-# a tenth may be few.
+# The last rung holds out a tenth, so that models learn from nearly as many rows as the final one. Rows in memory get
+# enough splits to score _SCORED rows. With more rows, there is one split, which scores at least _SCORED_ONCE rows.
 _SCORED, _SCORED_ONCE = 3_000, 2_000
 # The last rung never scores fewer rows than this, or than the rung before it.
 _LEAST_SCORED = 600
-# For wider tables, raw columns need more time and memory than any map.
+# Raw columns are not tried in wider tables, because they need more time and memory than any map.
 _MOST_RAW = 2048
-# Maps whose neighbours are tried, one after the other, with and without trees in turn. Only with many trials are there
-# more.
+# The number of maps whose neighbours are tried. If the number of trials is given, it is the only limit.
 _ROUNDS = 4
 ENDED = "ended, as it took more than half of the time that its rung had left"
 
@@ -104,7 +102,7 @@ def most_in_memory() -> float:
 
 
 def rungs_of(rows: int, every: int, width: int, splits: int, keys: RowKeys | None) -> list[tuple[Rung, Size]]:
-    """Return the rungs with their sizes, for a sample of `rows` rows, and `every` row that may be scored on."""
+    """Return the rungs with the sizes of their trials, for `rows` rows in the sample and `every` row in the data."""
     maps, more, last = RUNGS
     most, first = int(min(rows, more.rows)), Size(int(min(rows, maps.rows)), width, splits, maps.held)
     between = first._replace(rows=min(every, most))
@@ -116,7 +114,7 @@ def rungs_of(rows: int, every: int, width: int, splits: int, keys: RowKeys | Non
         held = min(max(_SCORED_ONCE / every, last.held if keys is None else maps.held), 0.25)
         found.append((last, Size(every, width, 1, held, one_pass=True)))
     elif between.rows >= first.rows and not ordered:
-        # If tenths followed the time, models for the earliest ones would learn from few rows.
+        # Splits by time have no rung with tenths, since models for the earliest tenths would learn from few rows.
         tenths = between._replace(held=last.held)
         wanted = min(ceil(_SCORED / (tenths.held * tenths.rows)), tenths.parts)
         found.append((last, tenths._replace(splits=max(wanted, splits))))
@@ -127,10 +125,10 @@ def rungs_of(rows: int, every: int, width: int, splits: int, keys: RowKeys | Non
 class Search(Trials):
     """The trials of the rungs, in order.
 
-    `run` returns the outcome of a candidate, or raises TimeoutError after so many seconds. `screened` returns the best
-    kernels of the exact machine within some seconds, for tables that are read as for a candidate. A search ends after
-    `most_trials`, or after `seconds` since it `started`. The `last_fit` of them are reserved for fitting the chosen
-    map.
+    `run` returns the outcome of a candidate, or raises TimeoutError after the given seconds. `screened` returns the
+    kernels that screening finds best in the given seconds, with text and categories coded as for a candidate. A search
+    ends after `most_trials`, or `seconds` after it `started`. It reserves `last_fit` times the seconds of a trial for
+    the last fit.
     """
 
     space: SearchSpace
@@ -145,7 +143,7 @@ class Search(Trials):
     ended_early: bool = False
     rung: str = RUNGS[0].name
     cut_by_time: bool = False
-    """True if the same number of trials would differ without a time limit."""
+    """True if a search of this many trials without a time limit would have made other trials."""
 
     def search(self) -> None:
         """Make the trials of all rungs."""
@@ -157,7 +155,7 @@ class Search(Trials):
             self._make_all(rung.candidates(self), k, size)
 
     def _make_all(self, candidates: Iterable[Candidate], k: int, size: Size) -> None:
-        """Make the trials of a rung, until their number or the time is reached. The first two are always made."""
+        """Make the trials of a rung until a limit is reached. Raw columns and the default map are always tried."""
         rung, slowest = self.rungs[k][0], 0.0
         most, too_slow = self._most(k), set[object]()
         for candidate in candidates:
@@ -171,23 +169,25 @@ class Search(Trials):
             leads = k > 0 and slowest == 0.0 and not too_slow
             trial = self._make(candidate, size, inf if always else left if leads else left / 2.0)
             most -= 1
-            if trial.outcome.failure == ENDED:  # and whatever learns as much would be too
+            if (
+                trial.outcome.failure == ENDED
+            ):  # candidates with the same learned parts would be too slow as well
                 too_slow.add(candidate.learned)
                 self.ended_early |= k == 0
             else:
                 slowest = max(slowest, trial.outcome.seconds)
 
     def _most(self, k: int) -> float:
-        """Return the most trials of a rung. Some are kept for the later rungs, if there are enough."""
+        """Return how many trials rung `k` may make. Some are kept for the later rungs, if there are enough."""
         if self.most_trials is None:
             return inf
         left = self.most_trials - len(self.trials)
         return left - min(_ENTER * len(self.rungs[k + 1 :]), max(0, left - 2) // 2)
 
     def _affordable(self, rung: Rung, size: Size) -> Size | None:
-        """Return the largest size, up to this one, at which the best candidate takes at most half of the time.
+        """Return the largest size, up to this one, at which the best candidate takes at most half of the rung's time.
 
-        The time of a trial grows with its training rows. Return None if even the smallest takes all of it.
+        The time of a trial is estimated by its training rows. Return None if even the smallest size takes too long.
         """
         ranked = self._ranked(self.trials[-1].size)
         if not ranked:
@@ -203,9 +203,9 @@ class Search(Trials):
         return size
 
     def afterwards(self, what: str, candidate: Candidate, size: Size) -> Trial | None:
-        """Return a trial after the rungs, made now if necessary, in the time that is left; None if there is none.
+        """Return a trial that follows the rungs, and make it unless it was made before; None if time is too short.
 
-        `what` is the name of a rung for them: boosting, then other widths, and fewer rows.
+        `what` names the stage in place of a rung: `boosting`, `other widths` or `fewer rows`.
         """
         made, self.rung = self._made(candidate, size), what
         if made is not None:
@@ -226,7 +226,7 @@ class Search(Trials):
         return time.monotonic() - self.started
 
     def _make(self, candidate: Candidate, size: Size, seconds: float, later: bool = False) -> Trial:
-        """Return a trial of the candidate, which is ended after so many seconds."""
+        """Make and return a trial of the candidate. It fails if it takes more than these seconds."""
         trials = self.later if later else self.trials
         try:
             outcome = self.run(candidate, size, max(0.0, seconds))

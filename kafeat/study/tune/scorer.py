@@ -1,4 +1,4 @@
-"""Score candidates on rows that their maps were not fitted on, and weigh columns and parts."""
+"""Score candidates on held-out rows, and measure the importance of columns and of the parts of a union."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ from kafeat.study.tune.space import BOOSTING, Candidate
 from kafeat.study.tune.trials import RESAMPLES, Outcome, Size
 from kafeat.types import Array, Floats
 
-# Limits of what is kept for later trials: numbers in transformed samples, chains of a split, and sizes of splits.
+# Limits of the caches for later trials: numbers in the transformed rows of a split, chains of a split, sizes of trials.
 _MOST_KEPT, _MOST_CHAINS, _MOST_SIZES = 1 << 23, 16, 3
-# Scores of classes that are shown with the deciding one.
+# Scores of classes that are reported in addition to the deciding one.
 _BESIDE = (SCORES["accuracy"], SCORES["balanced_accuracy"], SCORES["auc"], PROPER["classification"])
 
 
 class Scorer:
-    """Scores candidates on splits of the sample, or on all rows. What is learned does not depend on the jobs."""
+    """Scores candidates on splits of the sample, or on all rows. Results do not depend on the number of jobs."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem, self._space, self._all_rows = problem, problem.space, AllRows(problem)
-        # Each holds copies of its rows and fits of chains on them.
+        # Each entry of the cache holds copies of its rows, and the chains that were fitted on them.
         self._cached = lru_cache(_MOST_SIZES)(self._split_rows)
 
     def forget(self) -> None:
-        """Drop the splits, and the fits on them."""
+        """Empty the cache of splits and of the chains that were fitted on them."""
         self._cached.cache_clear()
 
     def score(self, candidate: Candidate, size: Size) -> Outcome:
-        """Return the score of the predictions of all splits."""
+        """Fit and score a candidate on all splits of a size, or return the reason why it failed."""
         started = time.perf_counter()
         try:
             made = (self._on_all_rows if size.one_pass else self._on_splits)(candidate, size)
@@ -68,7 +68,7 @@ class Scorer:
         )
 
     def _on_all_rows(self, candidate: Candidate, size: Size) -> list[Predictions]:
-        self.forget()  # other things now need their memory
+        self.forget()  # a pass over all rows needs the memory
         rows = int(size.share * len(self._problem.table.labels))
         recipes = self._space.steps(candidate, size.width, rows)
         return [self._all_rows.tested(recipes, size, candidate == BOOSTING)]
@@ -91,13 +91,13 @@ class Scorer:
     def _fitted(
         self, split: SampleSplit, number: int, candidate: Candidate, size: Size
     ) -> tuple[Chain, Floats]:
-        """Return the chain, and its features (n, D) of the rows to learn from."""
+        """Return the chain, fitted on the training rows of a split, and their features (n, D)."""
         recipes = self._space.steps(candidate, size.width, len(split.train))
         chain = split.fit(recipes, np.random.default_rng([self._problem.seed, 6, number]))
         return chain, split.train.features(chain)
 
     def _model(self, split: SampleSplit, Z: Floats) -> Callable[[Floats], Floats]:
-        """Return ridge on features (n, D) of the rows to learn from."""
+        """Return ridge, fitted on features (n, D) of the training rows of a split."""
         weights = self._weights(split.labels)
         learn = partial(learn_ridge, weights=None if weights is None else weights[: len(Z)])
         return split.model(Z, learn, self._problem.task)
@@ -114,7 +114,7 @@ class Scorer:
         return self._problem.task.class_weights(labels) if self._problem.balanced else None
 
     def _outcome(self, tested: Tested, task: PredictionTask, size: Size, likely: bool = False) -> Outcome:
-        """Return the outcome of predictions. Scores of classes are calibrated; `likely` ones are probabilities."""
+        """Return the scores of predictions. Those of classes are calibrated, unless they are `likely` probabilities."""
         predicted, labels, groups, _ = tested
         probabilities = None if task.classes is None else predicted
         if task.classes is not None and not (likely or size.one_pass):
@@ -171,7 +171,7 @@ class Scorer:
         ]
 
     def importance(self, candidate: Candidate, size: Size) -> Losses | None:
-        """Return how much the score of held-out rows falls without each column of the table."""
+        """Return how much the score of held-out rows falls if a column of the table is shuffled, for each column."""
         places = self._problem.table.sampled.columns.named_places
         most, rng = rows_to_shuffle(len(places), size.width), np.random.default_rng([self._problem.seed, 8])
         held_out, known = list[HeldOut](), list[Array]()
@@ -186,7 +186,7 @@ class Scorer:
             return self._losses(places, held_out, np.concatenate(known)) if known else None
 
     def _losses(self, places: dict[str, slice], held_out: list[HeldOut], labels: Array) -> Losses | None:
-        """Return the losses of the deciding score. Probabilities are calibrated before anything is shuffled."""
+        """Return the losses of the deciding score. The calibration of probabilities is fitted before shuffling."""
         calibration = None
         if self._problem.scoring.needs_probabilities:
             scores = of_all_classes(np.concatenate([predict(X) for X, predict in held_out]))
@@ -199,11 +199,11 @@ class Scorer:
         return score_losses(places, held_out, score, self._problem.seed)
 
     def _splits(self, size: Size) -> list[SampleSplit]:
-        """Return the splits. Sizes that differ only in the width share rows and fits."""
+        """Return the splits of a size. Sizes that differ only in the width share splits and fitted chains."""
         return self._cached(size._replace(width=0))
 
     def _split_rows(self, size: Size) -> list[SampleSplit]:
-        """Return for each split the rows to learn from, a share of the rest, and the rows to test on."""
+        """Return the splits of a size. A split learns from the share `size.share` of its training rows."""
         table = self._problem.table
         sample = replace(table.sample, jobs=max(1, self._problem.jobs // size.splits))
         splits = list[SampleSplit]()
@@ -214,7 +214,7 @@ class Scorer:
         return splits
 
     def _numbers(self, size: Size) -> Iterator[tuple[Array, Array]]:
-        """Yield the rows to learn from and to test on. Splits of one shuffling share no test row."""
+        """Yield the numbers of training and test rows for each split. As long as possible, test rows do not repeat."""
         table = self._problem.table
         for number in range(size.splits):
             shuffling, part = divmod(number, size.parts)
@@ -228,7 +228,7 @@ class Scorer:
             yield order[train], order[test]
 
     def constant(self, size: Size) -> float:
-        """Return the score of a constant prediction. With held-out groups or times, it is from the other rows."""
+        """Return the score of a constant prediction. With groups or times, each split learns its own constant."""
         task, labels, scoring = self._problem.task, self._problem.table.labels, self._problem.scoring
         if self._problem.table.sample.keys is None:
             return scoring.of_constant(task, labels, labels)

@@ -1,4 +1,4 @@
-"""Screen scalers, kernels, γ and metrics by kernel ridge on few rows: without landmarks, and with every penalty."""
+"""Screen scalers, kernels, γ and metrics by exact kernel ridge regression on few rows, with the best penalty."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from kafeat.study.tune.problem import Problem
 from kafeat.study.tune.space import Candidate
 
 EXACT_ROWS = 700
-"""Rows of the exact machine. The eigendecomposition of their kernel takes some tenths of a second."""
-# Parts that are left out in turn.
+"""The rows of kernel ridge regression. An eigendecomposition of their kernel matrix takes some tenths of a second."""
+# The folds of cross-validation.
 _PARTS = 3
-# Pairs of scaler and kernel whose γ is searched.
+# The number of best pairs of scaler and kernel whose γ is searched.
 _PAIRS = 2
-# Kernels that go on to maps, and how many of them differ in the kernel, or in having a metric.
+# The number of kernels to try as maps, and how many of them must differ in the kernel or in having a metric.
 _LEADERS, _SORTS = 6, 4
 
 
 @dataclass
 class Screen:
-    """The errors of kernels on some rows of the sample, as shares of the error of a constant.
+    """The errors of kernels on some rows of the sample, as shares of the error of a constant prediction.
 
-    `errors` grows as kernels are tried, so a screen that is stopped keeps its findings.
+    `errors` grows as kernels are tried, so a screening that is stopped keeps its results.
     """
 
     problem: Problem
@@ -41,9 +41,9 @@ class Screen:
     _lock: Lock = field(default_factory=Lock)
 
     def found(self, like: Candidate, seconds: float = inf) -> list[Candidate]:
-        """Return the best kernels that are tried within so many seconds: the best of each sort, then the others.
+        """Return the best of the kernels that are tried in these seconds: first the best of each sort, then the others.
 
-        They read words and categories like a candidate.
+        Text and categories are coded as for the candidate `like`.
         """
         with suppress(TimeoutError):
             endable(partial(self.run, like), seconds)
@@ -64,12 +64,12 @@ class Screen:
 
     @property
     def ranked(self) -> list[Candidate]:
-        """The kernels, best first. Of those with equal errors, as with a metric that changes nothing, the first."""
+        """The kernels, best first. Of kernels with equal errors, which may differ only in name, only the first."""
         found = {error: one for one, error in reversed(self.errors.items()) if error < inf}
         return [found[error] for error in sorted(found)]
 
     def _best(self, count: int) -> list[Candidate]:
-        """Return the best kernels that differ in more than γ."""
+        """Return the `count` best kernels that differ in more than γ."""
         found = dict[Candidate, Candidate]()
         for one in self.ranked:
             found.setdefault(replace(one, gamma=None), one)
@@ -77,22 +77,22 @@ class Screen:
 
     def _try(self, kernels: Iterable[Candidate]) -> None:
         def one(kernel: Candidate) -> None:
-            with suppress(DataError, np.linalg.LinAlgError):  # a kernel that does not suit the table
+            with suppress(DataError, np.linalg.LinAlgError):  # the kernel does not suit the table
                 self.errors[kernel] = self._error(kernel)
 
         new = [kernel for kernel in dict.fromkeys(kernels) if kernel not in self.errors]
-        self.errors |= dict.fromkeys(new, inf)  # in an order that does not depend on threads
+        self.errors |= dict.fromkeys(new, inf)  # so that the order does not depend on threads
         share_work(lambda: one, new, max(1, min(self.problem.jobs, len(new))))
 
     def _error(self, kernel: Candidate) -> float:
-        """Return the error on rows left out, with the best penalty, as a share of that of the mean."""
+        """Return the squared error on held-out rows with the best penalty, as a share of that of the mean label."""
         recipes = self.problem.space.steps(kernel, self.problem.space.width, EXACT_ROWS)
         for step in nested(recipes):
             if step["kind"] == "nystroem":
-                step |= {"n_components": 2, "landmarks": "uniform"}  # the exact kernel needs none
+                step |= {"n_components": 2, "landmarks": "uniform"}  # the exact kernel uses none
         errors, constant = 0.0, 0.0
         for split in self._splits:
-            with self._lock:  # threads share the fits
+            with self._lock:  # threads share the cache of fits
                 chain = split.fit(recipes, np.random.default_rng([self.problem.seed, 6]))
             X, others = split.train.sample.X, split.test.sample.X
             Y, held = (self.problem.task.targets(one.labels) for one in (split.train, split.test))
@@ -102,13 +102,13 @@ class Screen:
 
     @cached_property
     def _splits(self) -> list[SampleSplit]:
-        """The splits of some rows. Equal rows are a group, so that no row is predicted from its copy."""
+        """The folds of some rows. Equal rows are in one fold, so that no row is predicted from its copy."""
         sample, seed = self.problem.table.sample, self.problem.seed
         some = np.random.default_rng([seed, 5, 0]).permutation(len(sample.X))[:EXACT_ROWS]
         sample = subset_of(sample, some).sample
         keys, X = sample.keys, sample.X
         if keys is None:
-            texts = isinstance(X, TextRows)  # which tell rows apart
+            texts = isinstance(X, TextRows)  # rows with text count as different
             rows = np.arange(len(X))[:, None] if texts else np.nan_to_num(np.asarray(X))
             groups = np.unique(rows, axis=0, return_inverse=True)[1]
             keys = RowKeys(groups.reshape(-1).astype(np.float64), ordered=False)

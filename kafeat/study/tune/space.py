@@ -1,4 +1,4 @@
-"""The maps that are tried: scaler × metric × map × γ."""
+"""The candidates of a search: scaler × metric × map × γ, and trees."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ ADDITIVE = ("intersection", "homogeneous chi2", "homogeneous intersection")
 OF_HISTOGRAMS = ("chi2", *ADDITIVE)
 SMOOTH = ("rbf", "matern 1/2", "matern 3/2", "laplacian")
 
-# Wider tables make these scalers and metrics slow.
+# In wider tables, the scaler `power` and metrics that rotate are too slow to be tried.
 _MOST_FOR_POWER, _MOST_FOR_ROTATION = 200, 600
 _SPELLED = {"fine target": "target in 20 folds", "both": "target and one_hot", "one_hot": "one_hot"}
-# Shares of the outputs that columns of words may get. The largest suits words that matter by themselves.
+# Shares of the features that text columns may get. The largest suits text in which single words matter.
 _WORDS = 0.5, 0.875, 0.0
 _ENCODINGS: tuple[Encoding, ...] = ("target", "fine target", "both", "one_hot")
 GROWTHS: dict[str, list[Recipe]] = {
@@ -55,20 +55,20 @@ GROWTHS: dict[str, list[Recipe]] = {
     "of 16 leaves": [{"max_leaves": 16, "min_leaf_rows": 3, "n_trees": 600, "learning_rate": 0.05}],
     "4 folds": [{"n_folds": 4, "n_trees": 60, "learning_rate": 0.2}],
 }
-"""Ways to grow trees: the parameters of each step. The steps get the same number of columns."""
-# Small trees suit small and smooth tables. With several sums, few large steps take a third of the time.
-_FOR_ONE_SUM = ("6 folds", "with leaves of one row", "twice 6 folds", "of 16 leaves")
+"""Ways to grow trees: the parameters of one or two steps, which share the columns of trees equally."""
+# Small trees suit small and smooth tables. With several ensembles, few trees with a high rate take a third of the time.
+_FOR_ONE_ENSEMBLE = ("6 folds", "with leaves of one row", "twice 6 folds", "of 16 leaves")
 _FOR_SEVERAL = ("4 folds", "6 folds")
 NO_TREES = "none"
 _NAMES = {"base": "the config to start from", "boosting": "gradient boosting"}
-# The size of tree columns, as a multiple of that of kernel columns. The first is tried first.
+# Scales of the columns of trees, as multiples of those of kernel columns. The first is tried first.
 _FACTORS = (3.0, 1.0, 10.0)
 _TREE_COLUMNS = 16
-# Trees for each sum. With several sums there are fewer, because they take long, and the rate is higher to compensate.
+# Trees of an ensemble. With several ensembles, each has fewer trees, to save time, and a higher learning rate.
 _TREES, _ALL_TREES, _LEAST_TREES, _LEARNED = 300, 600, 100, 15.0
 # With more classes than this, the trees learn random mixtures of them.
-_MOST_SUMS = 32
-# Trees are not tried on fewer rows, or on more columns.
+_MOST_CLASSES = 32
+# Trees are not tried with fewer rows or more columns than this.
 _LEAST_ROWS_FOR_TREES, _MOST_FOR_TREES = 100, 1000
 _LEAST_GAMMA, _MOST_GAMMA = 0.003, 300.0
 
@@ -77,9 +77,9 @@ _LEAST_GAMMA, _MOST_GAMMA = 0.003, 300.0
 class Candidate:
     """One point of the search space. With `union`, only numbers are scaled, not categories and times.
 
-    `words` is the share of the outputs for columns of words, and `encoding` turns categories with many values into
-    numbers, if there are any. `trees` is how trees are grown in addition to the map, for `tree_columns` of the outputs,
-    which are `factor` times as large as those of the map.
+    `words` is the share of the features for text columns, and `encoding` names a way to code categories with many
+    values. `trees` names a way to grow trees. Their leaves give `tree_columns` of the features, scaled to `factor`
+    times the size of the map's.
     """
 
     scaler: str
@@ -95,7 +95,7 @@ class Candidate:
 
     @property
     def learned(self) -> tuple[bool, bool, str]:
-        """True for a metric, and for a map, that is learned from the label, and how trees are grown."""
+        """The slow parts, which are learned from the label: metric or not, supervised map or not, and which trees."""
         return self.metric != "none", self.map == "supervised", self.trees
 
     @property
@@ -105,7 +105,7 @@ class Candidate:
 
     @property
     def complexity(self) -> int:
-        """The number of parts besides a scaler and a kernel map."""
+        """The number of parts in addition to scaler and kernel map: metric, supervised frequencies and trees."""
         return sum([self.metric != "none", self.map == "supervised", self.trees != NO_TREES])
 
     def __str__(self) -> str:
@@ -133,11 +133,11 @@ BASE = Candidate("none", "none", "base", None)
 DEFAULT = Candidate("standardize", "none", "rbf")
 """The map with which a person would begin."""
 RAW = Candidate("standardize", "none", "raw", None)
-"""The columns themselves, which a map has to beat."""
+"""The standardized columns without a map, which a map has to beat."""
 BOOSTING = Candidate("standardize", "none", "boosting", None)
 """Gradient boosting of the raw columns with its defaults, which is compared with the choice."""
 FIXED = ("base", "raw", "trees")
-"""Maps with a given width, and without neighbours."""
+"""Maps whose number of columns is not searched, and which have no neighbours."""
 
 
 def _rule(multiple: float) -> str:
@@ -148,7 +148,7 @@ def _rule(multiple: float) -> str:
 class SearchSpace:
     """The candidates for a table and a number of columns.
 
-    `base` holds the steps of the config to start from, and `width` is the number of columns that is searched with.
+    `base` holds the steps of the config to start from, and `width` is the number of columns during the search.
     """
 
     table: TunedTable
@@ -188,9 +188,9 @@ class SearchSpace:
         return members[0]["steps"] if alone else [{"kind": "union", "maps": members}]
 
     def _trees(self, growth: Recipe, candidate: Candidate, width: int) -> dict[str, Any]:
-        """Return a member of a union: trees of all columns except words, without a scaler and with gaps."""
+        """Return a member of a union: trees on all columns except text, which are not scaled and may have gaps."""
         groups = self.table.groups
-        trees = growth.get("n_trees", min(_TREES, max(_LEAST_TREES, _ALL_TREES // self._sums)))
+        trees = growth.get("n_trees", min(_TREES, max(_LEAST_TREES, _ALL_TREES // self._ensembles)))
         step = {
             "kind": "trees",
             "n_trees": trees,
@@ -201,7 +201,7 @@ class SearchSpace:
         if groups.categories or groups.many:
             step["categories"] = [*groups.categories, *groups.many]
         times = [{**date_parts(groups.times), "cyclic": False}] if groups.times else []
-        # A weight, not another scale, so that the same trees serve all factors and widths.
+        # A weight, instead of another scale, lets all factors and widths share the same fitted trees.
         weight = (candidate.factor / _FACTORS[0]) ** 2 * self.width / width
         columns = {"columns": list(groups.without_texts)} if groups.texts or self._by_group else {}
         return {**columns, "steps": [*times, step], **({} if weight == 1.0 else {"weight": weight})}
@@ -221,8 +221,8 @@ class SearchSpace:
         return None
 
     @cached_property
-    def _sums(self) -> int:
-        """The number of sums of trees: one for two classes, otherwise one for each."""
+    def _ensembles(self) -> int:
+        """The number of ensembles of trees: one for two classes, otherwise one for each class or label."""
         labels = self.table.labels
         classes = task_of(labels, kind_to_learn(labels)).classes
         return labels[:1].size if classes is None else max(1, len(classes) - (len(classes) == 2))
@@ -230,7 +230,7 @@ class SearchSpace:
     @property
     def _growths(self) -> tuple[str, ...]:
         """The ways to grow trees that suit the label. The first is tried first."""
-        return _FOR_ONE_SUM if self._sums == 1 else _FOR_SEVERAL
+        return _FOR_ONE_ENSEMBLE if self._ensembles == 1 else _FOR_SEVERAL
 
     def with_trees(self, best: Candidate) -> Iterator[Candidate]:
         """Yield the best candidate with trees, raw columns with trees, and only trees, if trees suit the table."""
@@ -243,12 +243,12 @@ class SearchSpace:
 
     @property
     def _tree_columns(self) -> int:
-        """The number of tree columns to try first, at least two for each sum."""
-        wanted = _MOST_SUMS if self._sums > _MOST_SUMS else max(_TREE_COLUMNS, 2 * self._sums)
+        """The number of tree columns to try first, at least two for each ensemble."""
+        wanted = _MOST_CLASSES if self._ensembles > _MOST_CLASSES else max(_TREE_COLUMNS, 2 * self._ensembles)
         return max(1, min(wanted, self.width // 2))
 
     def chain(self, candidate: Candidate, width: int, rows: int) -> list[Recipe]:
-        """Return the steps for all columns except words."""
+        """Return the steps of a candidate for all columns except text."""
         scaler = SCALERS[candidate.scaler]
         before = (
             self._union(scaler, candidate.encoding)
@@ -273,7 +273,7 @@ class SearchSpace:
         return list(steps) if self.table.missing else []
 
     def _union(self, scaler: list[Recipe], encoding: Encoding) -> list[Recipe]:
-        """Return a union with a chain for each group of columns. Only numbers and mean labels are scaled."""
+        """Return a union of chains for numbers, categories and times. Only numbers and mean labels are scaled."""
         groups = self.table.groups
         means = target(groups.many, encoding)
         many = groups.many if means else ()
@@ -300,19 +300,19 @@ class SearchSpace:
 
     @property
     def _readings(self) -> dict[str, Sequence[Any]]:
-        """The shares of the outputs for columns of words, and the encodings of categories of many values."""
+        """The values of `words` and `encoding` that suit the table."""
         groups = self.table.groups
         words = _WORDS if groups.texts and groups.without_texts else _WORDS[: 1 + bool(groups.texts)]
         return {"words": words, "encoding": _ENCODINGS if groups.many else ()}
 
     def readings(self, candidate: Candidate) -> Iterator[Candidate]:
-        """Yield the candidate with other shares for words, and other encodings of categories with many values."""
+        """Yield the candidate with other shares for text, and with other encodings of categories with many values."""
         return _each(candidate, self._readings)
 
     def kernels(self, like: Candidate) -> Iterator[Candidate]:
-        """Yield scalers with kernels at the median γ, which read words and categories like a candidate."""
+        """Yield pairs of scaler and kernel with the median γ. Text and categories are coded as in `like`."""
         like, groups = replace(like, metric="none", gamma=1.0, union=False), self.table.groups
-        # To scale the numbers alone is tried where there are other columns.
+        # In tables with other columns, scaling only the numbers is also tried.
         for union in (False, True) if groups.mixed and groups.numbers else (False,):
             for scaler, kernel in itertools.product(self.scalers, SMOOTH):
                 yield replace(like, scaler=scaler, map=kernel, union=union)
@@ -329,8 +329,8 @@ class SearchSpace:
     def with_metrics(self, best: Candidate) -> Iterator[Candidate]:
         """Yield the best kernel with each metric.
 
-        The laplacian kernel sums over columns, so it suits a metric of one weight per column best. It is tried with one
-        even if another kernel is best without a metric.
+        A diagonal metric suits the laplacian kernel best, whose distance is a sum over columns. This pair is tried even
+        if another kernel is best without a metric.
         """
         if best.map not in OF_HISTOGRAMS:
             for metric in self.metrics[1:]:
@@ -339,7 +339,7 @@ class SearchSpace:
                 yield replace(best, metric=DIAGONAL, map="laplacian", gamma=1.0)
 
     def trained(self, like: Candidate) -> Iterator[Candidate]:
-        """Yield frequencies that are trained for the label, with and without a metric before them."""
+        """Yield supervised frequencies, which are trained for the label, with and without a metric before them."""
         scaler = like.scaler if like.scaler in self.scalers else self.scalers[0]
         for metric in (self.metrics[-1], "none"):
             yield replace(like, scaler=scaler, metric=metric, map="supervised", gamma=None)
@@ -353,7 +353,7 @@ class SearchSpace:
         yield from _each(best, self._choices(best))
 
     def _choices(self, best: Candidate) -> dict[str, Sequence[Any]]:
-        """Return the values that each choice of a candidate may have."""
+        """Return the fields of a candidate that neighbours may change, with the values to try."""
         choices = dict[str, Sequence[Any]]()
         if best.trees != NO_TREES:
             choices["trees"] = self._growths
@@ -367,14 +367,14 @@ class SearchSpace:
 
 
 def _each(candidate: Candidate, choices: Mapping[str, Sequence[Any]]) -> Iterator[Candidate]:
-    """Yield the candidate with each value of each choice."""
+    """Yield the candidate with each field set to each of its values, one field at a time."""
     for name, values in choices.items():
         for value in values:
             yield replace(candidate, **{name: value})
 
 
 def _gammas(kernel: Candidate, factor: float) -> list[float]:
-    """Return so many times the γ of a kernel, and so much less of it."""
+    """Return the γ of a kernel times the factor, and divided by it, as far as they are within bounds."""
     around = [float(f"{(kernel.gamma or 0.0) * times:.2g}") for times in (factor, 1.0 / factor)]
     return [gamma for gamma in around if _LEAST_GAMMA <= gamma <= _MOST_GAMMA]
 

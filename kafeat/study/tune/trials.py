@@ -1,4 +1,4 @@
-"""Trials: candidates at their sizes with their outcomes, and which of them are the best within the bounds."""
+"""Trials, which score a candidate at a size, and their ranking within the budget."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_MAP_ROWS = 40_000
 
 
 class Size(NamedTuple):
-    """The rows, the width and the number of splits of a trial, and the share of the rows that a split holds out.
+    """The rows, the columns (`width`) and the splits of a trial, and the share `held` of rows that a split holds out.
 
     `share` is the share of the training rows to learn from. With `one_pass`, all rows of the data are read.
     """
@@ -59,7 +59,7 @@ class Size(NamedTuple):
         return self._replace(rows=self.rows * 3 // 4)
 
     def error(self, resampled: Sequence[float]) -> float:
-        """Return the standard error of a score from its values for resampled rows.
+        """Return the standard error of a score from its values on bootstrap samples of the rows.
 
         Splits share training rows, so their scores vary less than on new data (Nadeau & Bengio 2003).
         """
@@ -70,9 +70,9 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The score of a trial, and its values for resampled test rows, which are the same for all trials of a size.
+    """The score of a trial, and its values on bootstrap samples of the test rows, the same for all trials of a size.
 
-    `columns` is the number of output columns, which may be smaller than that of the size. `failure` is the reason if
+    `columns` is the number of output columns, which may be below the width of the size. `failure` is the reason if
     there is no score. `figures` holds the other scores of classes by their names, `row_seconds` the seconds per row,
     and `model_bytes` the size of what the map has learned.
     """
@@ -93,7 +93,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate that was scored at a size. Numbers count from 1. A `later` trial tries the chosen map again."""
+    """A candidate that was scored at a size. `number` counts from 1. A `later` trial came after the rungs."""
 
     number: int
     candidate: Candidate
@@ -109,19 +109,19 @@ class Trial:
 
     @property
     def columns(self) -> int:
-        """The number of columns that it has or, if it failed, was planned to have."""
+        """The number of output columns of the map or, if the trial failed, the planned number."""
         return self.outcome.columns or self.size.width
 
 
 class TestScore(NamedTuple):
-    """A score and its standard error from resampled rows, or None if the labels of the rows define none."""
+    """A score and its standard error from bootstrap samples, None if the labels do not define a score."""
 
     value: float | None
     error: float | None
     rows: int
 
 
-# Columns to search with if their number is open. The best map is also tried with fewer and with twice as many.
+# The number of columns during a search, if none is given. The best map is also tried with fewer and with twice as many.
 _SEARCHED = 512
 _LEAST = 16
 
@@ -135,7 +135,7 @@ class Budget:
     dtype: str = "float32"
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no map can have."""
+        """Refuse a bound on bytes that is too low for the columns."""
         least = self.columns or 2
         if self.most_columns is not None and self.most_columns < least:
             raise UsageError(
@@ -145,12 +145,12 @@ class Budget:
 
     @property
     def most_columns(self) -> int | None:
-        """The number of columns whose bytes are within the bound, or None without one."""
+        """The largest number of columns within the bound on bytes, or None without a bound."""
         return None if self.bytes_per_row is None else self.bytes_per_row // np.dtype(self.dtype).itemsize
 
     @property
     def searched(self) -> int:
-        """The number of columns to search with."""
+        """The number of columns during the search."""
         return self.columns or min(_SEARCHED, self.most_columns or _SEARCHED)
 
     def widths(self, rows: int) -> list[int]:
@@ -170,13 +170,13 @@ class Budget:
         return all(bound is None or trial.outcome.columns <= bound for bound in bounds)
 
 
-# Scores that differ by less than this share of the standard error are equal.
+# Scores that differ by less than this share of the standard error count as equal.
 _EQUAL = 0.01
 
 
 @dataclass(kw_only=True)
 class Trials:
-    """Trials in their order. `later` holds those of the chosen map with other widths and fewer rows."""
+    """Trials in their order. `later` holds those after the rungs: boosting, and the chosen map at other sizes."""
 
     scoring: Score = PROPER["regression"]
     budget: Budget = field(default_factory=Budget)
@@ -190,15 +190,15 @@ class Trials:
     def best_map(
         self, apart_from: Sequence[Candidate] = (), with_trees: bool | None = None
     ) -> Candidate | None:
-        """Return the best map that has neighbours, of those with or without trees, or of both."""
+        """Return the best map that has neighbours. `with_trees` limits it to maps with trees, or to those without."""
         maps = (one for one in self.different() if one.map not in FIXED or one.trees != NO_TREES)
         kind = (one for one in maps if with_trees in (None, one.trees != NO_TREES))
         return next((one for one in kind if one not in apart_from), None)
 
     def different(self) -> list[Candidate]:
-        """Return the candidates of the last size so far, best first. Of those with equal scores, return the first."""
+        """Return the candidates of the current rung, best first. Of candidates with equal scores, return the first."""
         found: dict[object, Candidate] = {}
-        for trial in self._ranked(self.trials[-1].size):  # a metric, for example, may change nothing
+        for trial in self._ranked(self.trials[-1].size):  # equal if a metric, for example, changes nothing
             outcome = trial.outcome
             found.setdefault((outcome.resampled, *outcome.figures.values()), trial.candidate)
         return list(found.values())
@@ -206,9 +206,9 @@ class Trials:
     def _ranked(self, size: Size) -> list[Trial]:
         """Return the trials of a size that have a score and are within the budget, best first.
 
-        Of those that are level with the highest score, and no worse than raw columns and the default map, the simplest
-        map is the best. Level is what is within a hundredth of the standard error. The share of right rows is noisy,
-        so there level is what is within noise, and the map with the lowest log loss is the best.
+        Among the trials level with the highest score, and no worse than raw columns and the default map, the simplest
+        map is best. Scores within a hundredth of the standard error are level. Accuracy is noisy, so all scores within
+        noise are level, and the map with the lowest log loss is best.
         """
         of_size = (one for one in self.trials if one.size == size and one.outcome.failure is None)
         scored = filter(self.budget.allows, of_size)
@@ -230,10 +230,10 @@ class Trials:
         return [best, *(one for one in ranked if one is not best)]
 
     def leaderboard(self) -> list[Trial]:
-        """Return the trials of the last rung, best first, then those of the rung before that were not continued.
+        """Return the trials of the last rung, best first, then those of earlier rungs that were not continued.
 
-        The best is chosen. It is no worse than raw columns and the default map. Choosing a simpler one that is worse
-        within noise cost up to a fifth of the log loss on test rows.
+        The first is chosen. It is no worse than raw columns and the default map. In experiments, choosing a simpler map
+        within noise of it increased the log loss on test rows by up to a fifth.
         """
         found: dict[Candidate, Trial] = {}
         for size in reversed(dict.fromkeys(trial.size for trial in self.trials)):
@@ -246,7 +246,7 @@ class Trials:
 
     @property
     def best_score(self) -> Trial:
-        """The best trial of the last rung that has any with a score."""
+        """The best trial of the last rung with a scored trial."""
         return self.leaderboard()[0]
 
     @property
@@ -255,7 +255,7 @@ class Trials:
         return _floor(self._ranked(self.best_score.size))
 
     def stated(self, trial: Trial) -> str:
-        """Return the score of a trial as it is usually stated, and its standard error."""
+        """Return the score of a trial as text, with errors as positive numbers, and its standard error."""
         return f"{self.scoring.stated(trial.outcome.score):z.4f} ± {trial.error:.4f}"
 
 

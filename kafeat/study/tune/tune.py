@@ -48,17 +48,17 @@ from kafeat.study.tune.trials import Budget, Outcome, Size, TestScore, Trial
 
 @dataclass(frozen=True)
 class Tuner:
-    """The search for a problem, and its result."""
+    """Runs the search for a problem, and makes its result."""
 
     problem: Problem
 
     @cached_property
     def scorer(self) -> Scorer:
-        """The scores of candidates."""
+        """Scores candidates, and caches what they share."""
         return Scorer(self.problem)
 
     def journal(self) -> AbstractContextManager[TrialJournal | None]:
-        """Open the file of trials. Its key changes with the data and with everything that trials depend on."""
+        """Open the journal, if one is requested. Its key depends on the data and on everything else that trials use."""
         problem, labels = self.problem, self.problem.table.labels
         asked, listener = problem.asked, problem.asked.listener or SILENT
         if asked.journal is None:
@@ -71,7 +71,7 @@ class Tuner:
         return TrialJournal(asked.journal, sha256(key.encode()).hexdigest(), asked.resume, listener.warn)
 
     def search(self, record: TrialJournal | None, started: float) -> Search:
-        """Return the search, whose trials the journal records."""
+        """Return a search that is ready to run, and whose trials the journal records."""
         problem, asked, table = self.problem, self.problem.asked, self.problem.table
         every = min(asked.rows or table.sampled.n_rows, table.sampled.n_rows)
 
@@ -79,7 +79,7 @@ class Tuner:
             try:
                 return endable(partial(self.scorer.score, candidate, size), seconds)
             except TimeoutError:
-                self.scorer.forget()  # stopped work may still write to the fits that it shares
+                self.scorer.forget()  # the stopped thread may still write to the cache
                 raise
 
         return Search(
@@ -130,7 +130,7 @@ class Tuner:
 
     @staticmethod
     def _in_memory(search: Search, choice: Choice) -> Size:
-        """Return the size of the chosen trial, or that of the last rung before all rows were read."""
+        """Return the size of the chosen trial or, if it read all data, that of the last rung with rows in memory."""
         size = choice.chosen.size
         return size if not size.one_pass else search.rungs[-2][1]
 
@@ -148,7 +148,7 @@ class Tuner:
         return problem.config(steps if last is None else [*steps, last.recipe()])
 
     def _fit_seconds(self, config: Config, best: Trial) -> float:
-        """Return about the seconds of fitting, with the refits for intervals, from those of the trial."""
+        """Estimate the seconds of fitting, with the refits for intervals, from the seconds of a trial."""
         each, rows = best.outcome.seconds / best.size.splits, self.problem.table.sampled.n_rows
         again = any(step.traits.label.own for step in config.map_steps)
         refits = 0 if config.predictor is None else random_folds(rows)[1] if again else _OF_INTERVALS
@@ -183,16 +183,16 @@ class Tuner:
 def _words_of_data(
     asked: TuneOptions, predicts: bool
 ) -> tuple[str, list[str], list[str], InputOptions] | None:
-    """Return the file, the words of `fit` that divide it, the task, and how it is read; None if it is not a file."""
+    """Return the file, options of `fit` for its rows, the task option, and how it is read; None if it is not a file."""
     if not isinstance(asked.data, str | os.PathLike) or os.fspath(asked.data) == "-":
         return None
     divided = words_of(asked, "split", *(["weight"] if predicts else []), "drop_unlabelled")
     return os.fspath(asked.data), divided, words_of(asked, "task"), asked.reading or InputOptions()
 
 
-# Time for intervals without refits, as a multiple of the time of fitting.
+# Time to make intervals that need no refits, as a multiple of the time of fitting.
 _OF_INTERVALS = 1
-# Time to fit the model that the test rows score, as a multiple of a trial of the last rung.
+# Time to fit the model that is scored on the test rows, as a multiple of a trial of the last rung.
 _LAST_FIT = 1.5
 
 
@@ -252,7 +252,7 @@ def tune(asked: TuneOptions) -> Tuning:
     32
     """
     started = monotonic()
-    seconds_of(asked.time)  # refused before the data are read
+    seconds_of(asked.time)  # an invalid duration is refused before the data are read
     start, own = load_start(asked.base)
     start = with_predictor(start, asked.predictor, asked.task)
     asked = _with_soft_task(asked, start)
@@ -277,7 +277,7 @@ def tune(asked: TuneOptions) -> Tuning:
             if record is not None:
                 record.complete = not choice.interrupted
             tuning = tuner.result(search, choice)
-            if asked.write is not None:  # before the page, for which a signal may leave no time
+            if asked.write is not None:  # first, since a signal may leave no time for the page
                 asked.write(tuning)
             if asked.report is not None:
                 from kafeat.study.tune.report import write_tuning
@@ -287,7 +287,7 @@ def tune(asked: TuneOptions) -> Tuning:
 
 
 def _with_soft_task(asked: TuneOptions, start: Config) -> TuneOptions:
-    """Return the options with the task `soft` if the predictor of the config has it. Refuse another one with it."""
+    """If the config's predictor has the task `soft`, return the options with it, and refuse any other task option."""
     last = start.predictor
     if last is None or "soft" not in (asked.task, last.task):
         return asked

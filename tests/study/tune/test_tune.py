@@ -188,7 +188,7 @@ def test_a_config_to_start_from_is_a_candidate_and_keeps_its_seed():
     assert (tuning.config.seed, tuning.config.dtype) == (7, "float64")
     assert "the config to start from" in [row["map"] for row in tuning.table]
     search = {"steps": [{"kind": "fourier", "gamma": {"validate": [1.0, 2.0]}}]}
-    with pytest.raises(UsageError, match="--from: expected a config with values, got one with searches"):
+    with pytest.raises(UsageError, match="--from: expected a config without `validate`"):
         quick(X, Y, base=search)
 
 
@@ -394,7 +394,7 @@ def test_a_journal_of_other_options_is_told(tmp_path):
     with pytest.raises(UsageError, match="expected no trials of an earlier search, got 3"):
         quick(X, Y, columns=8, journal=path)
     quick(X, Y, columns=8, journal=path, resume=True, listener=replace(SILENT, warn=said.append))
-    assert said == [f"{path}: of other data or options; the search starts anew"]
+    assert said == [f"{path}: has trials of other data or options; the search starts from scratch"]
 
 
 def imbalanced(n=600):

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from kafeat.config import Config, load_config
@@ -30,6 +31,7 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import NamedReader, reader_of
 from kafeat.io.readers.views import WiderReader
 from kafeat.jobs.fit.fit import fit_reader
+from kafeat.jobs.fit.labels import check_label_array
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.search import limit_landmarks
 from kafeat.model.feature_map import FeatureMap as FittedMap
@@ -41,11 +43,12 @@ R = TypeVar("R")
 
 _WEIGHT, _GROUPS = "<sample_weight>", "<groups>"
 
+_WRONG = re.compile(r"Input X contains (NaN|infinity)|could not convert string to float: (?P<text>.*)")
 _NEGATIVE = re.compile(r": expected a value (of at least 0|above -[^,]*), got -")
 
 _REMEDIES = {
-    "text": "name it in a one_hot step, leave it out, or take TunedFeatureMap",
-    "date": "name it in a date_parts step, leave it out, or take TunedFeatureMap",
+    "text": "name it in a one_hot step, leave it out, or use TunedFeatureMap",
+    "date": "name it in a date_parts step, leave it out, or use TunedFeatureMap",
     "list": "make a column of each of its numbers",
 }
 
@@ -184,7 +187,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             step, _, parameter = name.partition("__")
             # a step that is set together with its parameters may become another kind with other parameters
             if name not in known and not (parameter and step in known and step in of_steps):
-                raise ValueError(
+                raise ParametersRefusedError(
                     f"Invalid parameter {name!r} for {self}. Valid parameters are: {sorted(known)}."
                 )
         if of_steps:
@@ -287,19 +290,12 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         """Return a reader of the rows, after scikit-learn's checks of shape, names and values."""
         reads_columns = any(step.traits.columns.named for step in config.map_steps)
         if reads_columns and hasattr(X, "__arrow_c_stream__"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
+            checked_rows(self, X, reset=reset, skip_check_array=True)
             with as_value_errors():
                 return reader_of(X)
         finite = "allow-nan" if takes_missing(step.traits for step in config.map_steps) else True
         of, sparse = self if reset else self._with_tags_of(config), False if reads_columns else "csr"
-        try:
-            rows = validate_data(of, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
-        except (TypeError, ValueError, NotImplementedError) as error:
-            with as_value_errors():
-                _refuse_other_columns(X)
-            if not isinstance(error, ValueError):
-                raise
-            raise ValuesRefusedError(_explained(error, X)) from error
+        rows = checked_rows(of, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
         # The data frames of pandas keep other types. Those of other libraries turn times into numbers.
         if rows.dtype == object or not hasattr(X, "iloc"):
             with as_value_errors():
@@ -335,11 +331,14 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
 def beside(source: Reader, sample_weight: Any = None, groups: Any = None) -> Reader:
     """Return the rows of a reader with columns of weights and of groups, where they are given: one of each per row."""
-    given = {
-        name: column_or_1d(check_array(values, ensure_2d=False, dtype=dtype, input_name=name.strip("<>")))
-        for name, values, dtype in ((_WEIGHT, sample_weight, np.float64), (_GROUPS, groups, None))
-        if values is not None
-    }
+    try:
+        given = {
+            name: column_or_1d(check_array(values, ensure_2d=False, dtype=dtype, input_name=name.strip("<>")))
+            for name, values, dtype in ((_WEIGHT, sample_weight, np.float64), (_GROUPS, groups, None))
+            if values is not None
+        }
+    except ValueError as error:
+        raise DataError(str(error)) from error
     for name, values in given.items():
         if len(values) != source.rows:
             raise UsageError(
@@ -348,6 +347,19 @@ def beside(source: Reader, sample_weight: Any = None, groups: Any = None) -> Rea
     if _WEIGHT in given and not given[_WEIGHT].any():
         raise UsageError("sample_weight: expected a weight above 0, got only zeros")
     return WiderReader(source, given) if given else source
+
+
+def checked_rows(estimator: Any, X: Any, **checks: Any) -> Any:
+    """Return rows X (n, d) after scikit-learn's checks of shape, names and values."""
+    try:
+        return validate_data(estimator, X, **checks)
+    except (TypeError, ValueError, NotImplementedError) as error:
+        if "skip_check_array" not in checks:
+            with as_value_errors():
+                _refuse_other_columns(X)
+        if not isinstance(error, ValueError):
+            raise
+        raise ValuesRefusedError(_explained(error, X)) from error
 
 
 def _refuse_other_columns(X: Any) -> None:
@@ -367,22 +379,42 @@ def _refuse_other_columns(X: Any) -> None:
 def _explained(error: Exception, X: Any) -> str:
     """Return the message of an error from scikit-learn's checks, with the place in X (n, d) and a remedy if known."""
     message = str(error)
-    if message.startswith("Input X contains NaN") and not issparse(X):
-        row, column = np.argwhere(np.isnan(check_array(X, ensure_all_finite="allow-nan")))[0]
-        name = quoted(str(X.columns[column])) if hasattr(X, "columns") else column
-        return (
-            f"Input X contains NaN: {spell_row(row)}, column {name}: expected a finite number, got nan; impute as the "
-            "first step fills in missing values"
-        )
-    return message
+    found = None if issparse(X) else _WRONG.match(message)
+    if found is None:
+        return message
+    if found["text"]:
+        row, column = next(at for at, cell in np.ndenumerate(np.asarray(X)) if repr(cell) == found["text"])
+        got = f"{found['text']}; text needs a data frame, and a one_hot step that names the column"
+    else:
+        missing = "NaN" in message
+        values = check_array(X, ensure_all_finite=False)
+        row, column = np.argwhere((np.isnan if missing else np.isinf)(values))[0]
+        got = f"{values[row, column]}{'; impute as the first step fills in missing values' * missing}"
+    name = quoted(str(X.columns[column])) if hasattr(X, "columns") else column
+    return f"{found[0]}: {spell_row(row)}, column {name}: expected a finite number, got {got}"
 
 
-def checked_labels(y: Any) -> Array:
-    """Return labels: one per row, or several numbers."""
+def checked_labels(y: Any, classes: bool = False) -> Array:
+    """Return labels: one per row, or several numbers. With `classes`, only one, and no numbers with fractions."""
     if y is None:
         raise UsageError("y: expected labels (requires y to be passed, but the target y is None)")
-    labels: Array = check_array(y, ensure_2d=False, dtype=None, input_name="y")
-    return labels if labels.ndim > 1 and labels.shape[1] > 1 else column_or_1d(labels)
+    try:
+        labels: Array = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+        if classes or labels.ndim == 1 or labels.shape[1] == 1:
+            labels = column_or_1d(labels, warn=classes)
+        if classes:
+            check_classification_targets(labels)
+    except (TypeError, ValueError) as error:
+        try:
+            check_label_array(np.asarray(y), len(y))
+        except DataError as found:
+            raise DataError(f"{str(error).rstrip('.')}: {found}; leave out rows without a label") from error
+        got = str(error).partition(". ")[0]
+        numbers = got.startswith("Unknown label type")
+        raise DataError(
+            f"y: expected classes, got numbers ({got}): use FeatureMapRegressor" if numbers else f"y: {error}"
+        ) from error
+    return labels
 
 
 class ValuesRefusedError(DataError, ValueError):

@@ -8,8 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from kafeat.config import Config
 from kafeat.contract.step import Step
@@ -96,9 +94,7 @@ class FeatureMapClassifier(ClassifierMixin, _PredictingEstimator):  # type: igno
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit map and predictor on rows X (n, d) with classes y (n,), and with weights and groups as a regressor."""
         with as_value_errors():
-            checked_labels(y)
-        labels: Array = column_or_1d(y, warn=True)
-        check_classification_targets(labels)
+            labels = checked_labels(y, classes=True)
         self._fit(X, labels, sample_weight, groups)
         counted = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0.0
         self.classes_ = np.unique(labels[counted])

@@ -9,7 +9,7 @@ from typing import Any, Self
 import joblib
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from kafeat.config import load_config
 from kafeat.config.model import GROUPS_BESIDE
@@ -17,7 +17,7 @@ from kafeat.errors import KafeatWarning
 from kafeat.io.readers.memory import reader_of
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.sklearn.estimator import FeatureMap
-from kafeat.sklearn.map_estimator import as_value_errors, beside, checked_labels, seed_of
+from kafeat.sklearn.map_estimator import as_value_errors, beside, checked_labels, checked_rows, seed_of
 from kafeat.study.tune.input import SearchStart
 from kafeat.study.tune.problem import LEAST_ROWS
 from kafeat.study.tune.result import no_data
@@ -160,9 +160,9 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _checked(self, X: Any, reset: bool) -> Any:
         """Return the rows after scikit-learn's checks. Data frames stay as they are, because they may contain text."""
         if hasattr(X, "columns"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
+            checked_rows(self, X, reset=reset, skip_check_array=True)
             return X
-        return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
+        return checked_rows(self, X, reset=reset, ensure_all_finite="allow-nan")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_map")

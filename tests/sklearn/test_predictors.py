@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kafeat
-from kafeat.errors import UsageError
+from kafeat.errors import KafeatError, UsageError
 from kafeat.sklearn import FeatureMap, FeatureMapClassifier, FeatureMapRegressor
 
 SMALL = {"kind": "fourier", "n_components": 32, "frequencies": "orthogonal", "weights": "uniform"}
@@ -105,12 +105,34 @@ def test_a_class_without_weight_is_absent():
         ({"sample_weight": np.zeros(200)}, "sample_weight: expected a weight above 0, got only zeros"),
         ({"sample_weight": [-1.0] * 200}, "row 1 .*weight '<sample_weight>': expected 0 or a number from 1e-100"),
         ({"groups": GROUPS[1:]}, "groups: expected one for each of 200 rows, got 199"),
+        ({"sample_weight": [np.nan] * 200}, "^Input sample_weight contains NaN"),
         ({"groups": np.ones(200)}, "split_by: expected several groups among the rows, got one"),
+        ({"y": [0.5, np.nan] * 100}, r"^Input y contains NaN: label: row 2 .*; leave out rows without"),
+        ({"X": np.where(ROWS > 0, ROWS, np.inf)}, r"^Input X contains infinity: row \d.*, column \d: expected"),
+        ({"X": np.array([["1.5", "x"]] * 200, object)}, "row 1 .*, column 1: expected .*, got 'x'; text needs a data"),
     ],
 )  # fmt: skip
-def test_other_weights_and_groups_are_refused(given, told):
-    with pytest.raises(ValueError, match=told):
-        FeatureMapRegressor(["standardize", "ridge"]).fit(ROWS, Y, **given)
+def test_what_a_regressor_cannot_learn_from_is_placed(given, told):
+    with pytest.raises(KafeatError, match=told) as caught:
+        FeatureMapRegressor(["standardize", "ridge"]).fit(**{"X": ROWS, "y": Y, **given})
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("y", "told"),
+    [
+        (Y + 0.5, r"^y: expected classes, got numbers \(.*: continuous\): use FeatureMapRegressor"),
+        (
+            np.array(["a", None] * 100, dtype=object),
+            "label: row 2 .*: expected text, got None; leave out rows",
+        ),
+        (np.column_stack([Y > 0, Y > 1]), "^y: y should be a 1d array"),
+    ],
+)
+def test_what_a_classifier_cannot_learn_is_placed(y, told):
+    with pytest.raises(KafeatError, match=told) as caught:
+        FeatureMapClassifier(["standardize", "ridge"]).fit(ROWS, y)
+    assert isinstance(caught.value, ValueError)
 
 
 def test_steps_of_another_task_are_refused(digits):

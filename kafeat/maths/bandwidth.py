@@ -14,7 +14,7 @@ from kafeat.maths.kernel import Kernel
 from kafeat.maths.kernel_error import power_of_two
 from kafeat.types import Floats
 
-# A number above 0.
+# A regular expression for numbers above 0.
 _NUMBER = r"([0-9]*[1-9][0-9]*\.?[0-9]*|[0-9]*\.[0-9]*[1-9][0-9]*)([eE][+-]?[0-9]{1,2})?"
 Multiple = Annotated[
     str,
@@ -23,13 +23,13 @@ Multiple = Annotated[
 ]
 Rule = Literal["scale", "median", "auto"] | Multiple
 
-# Enough for the median of a distance to about 1 %, and cheap at any width.
+# Random pairs of rows, enough for a median distance to about 1 % and cheap at any width, and rows for a typical entry.
 _PAIRS = 20_000
 _TYPICAL_ROWS = 2_000
 
 
 def resolve_gamma(gamma: float | Rule, kernel: Kernel, X: Floats, rng: np.random.Generator) -> float:
-    """Return γ as a number.
+    """Return γ: `gamma` itself if it is a number, otherwise what its rule gives for the sample X (n, d).
 
     `scale`: 1/(d·Var X). `auto`: 1/d. `median`: 1/(2·median‖x − y‖²) over random pairs of the sample for kernels of the
     Euclidean distance; 1/median‖x − y‖² for matern (ℓ = the median distance); 1/median‖x − y‖₁ for laplacian; 1/mean χ²
@@ -49,7 +49,7 @@ def resolve_gamma(gamma: float | Rule, kernel: Kernel, X: Floats, rng: np.random
         return _inverse(X.shape[1] * variance, unit, 2, "scale", "variance")
     distances = _pair_distances(kernel.distance, X, unit, rng)
     middle = float(distances.mean() if kernel.distance == "chi2" else np.median(distances))
-    if middle == 0.0 and distances.any():  # more than half of the pairs are duplicates
+    if middle == 0.0 and distances.any():  # more than half of the pairs are equal rows
         middle = float(distances[distances > 0].mean())
     squared = kernel.distance in ("euclidean", "matern")
     factor = 2.0 if kernel.distance == "euclidean" else 1.0
@@ -64,7 +64,7 @@ def _multiplied(multiple: float, gamma: float, spelled: str) -> float:
 
 
 def _unit(X: Floats) -> float:
-    """Return 1, or a power of two near a typical entry if squares of entries might not fit float64."""
+    """Return a power of two near a typical entry if squares might overflow or underflow, otherwise 1."""
     sizes = np.abs(X[:_TYPICAL_ROWS].astype(np.float64))
     sizes = sizes[sizes > 0.0]
     typical = float(np.median(sizes)) if len(sizes) else 1.0

@@ -16,28 +16,28 @@ from kafeat.maths.task import task_to_learn
 from kafeat.maths.tree_columns import HIGH, MOST_EDGES, TreeColumns, group_ends
 from kafeat.types import Array, Floats
 
-# Codes of numbers are from 1 to 254, so a threshold of 255 sends no row to the right.
+# Bins have the codes 1 to 254, so a threshold of 255 sends no row to the right.
 _MOST_BINS, _NEVER = HIGH - 1, HIGH
-# Fills the unused edges of a column.
+# Fills the unused places in a column's array of bin edges.
 _NO_EDGE = 3e38
 _MOST_BYTES = 50_000_000
-# Each tree sees this share of rows and of columns (stochastic gradient boosting, Friedman 2002), or about so many of
-# many columns. On images of 784 columns, this is three times as fast and no worse.
+# Each tree is grown on this share of the rows and of the columns (stochastic gradient boosting, Friedman 2002), but on
+# at most 64 columns or so. On images of 784 columns, this limit made fitting three times as fast and no less accurate.
 _SHARE, _COLUMNS = 0.8, 64
-# MB for the histograms that LightGBM keeps for an ensemble. From about 2,000 columns on, those of all leaves need more.
+# The most MB of histograms that LightGBM keeps per ensemble. With about 2,000 columns, all leaves need more.
 _HISTOGRAMS = 256.0
-# In the mean label of a category, the mean of all rows counts like this many rows.
+# Mean labels of categories are shrunk towards the mean of all rows, which counts as much as this many rows.
 _PRIOR_ROWS = 10.0
 
 
-# The names of lists in the text of a model: of each node, and of each leaf.
+# The lists that describe a tree in LightGBM's text of a model: its nodes and, last, its leaves.
 _OF_TREES = ("left_child", "right_child", "split_feature", "decision_type", "threshold", "leaf_value")
-# The kind of missing value, in the upper bits of a decision type: none, 0 or NaN.
+# The upper bits of LightGBM's decision type are 2 if NaN is missing, 1 if 0 is missing, and 0 if nothing is.
 _NAN_IS_MISSING = 2
 
 
 class TreeRecipe(Grouped):
-    """A step of trees. The kind declares the parameters."""
+    """The recipe of a step with boosted trees. The class of the kind declares these parameters."""
 
     if TYPE_CHECKING:
         n_components: int
@@ -51,14 +51,14 @@ class TreeRecipe(Grouped):
 
 @dataclass(frozen=True)
 class _Targets:
-    """Targets of the trees: numbers Y (n, k), or class numbers with their indicators as Y."""
+    """What the trees predict: numbers Y (n, k), or class numbers (n,) with their one-hot indicators as Y."""
 
     Y: Floats
     classes: Array | None
 
     @property
     def outputs(self) -> int:
-        """The number of sums of trees: one for each number or class, but only one for two classes."""
+        """The number of outputs, each a sum of trees: one for each number or class, but only one for two classes."""
         return 1 if self.classes is not None and self.Y.shape[1] == 2 else self.Y.shape[1]
 
 
@@ -71,22 +71,23 @@ def fit_trees(
     group: Array = NO_GROUP,
     jobs: int = 1,
 ) -> dict[str, Array]:
-    """Return the state of `TreeColumns`, whose columns of rows X (n, d) have mean 0 and the spread `scale`.
+    """Grow the trees and return the state of `TreeColumns`, which gives the rows X (n, d) columns of mean 0.
 
-    `categories` maps the columns that hold codes to their numbers of categories. The fold of a row follows from its
-    content, or from the code of its group, which is in the column `group` (1,) and not a feature. The ensembles grow in
-    `jobs` threads.
+    The standard deviation of the columns is `recipe.scale`. `categories` maps each column that holds codes of
+    categories to their number. The content of a row decides its fold, or its group does if the column `group` (1,)
+    holds group codes. That column is not a feature. The ensembles grow in `jobs` threads.
     """
     seed = int(rng.integers(1 << 63))
     hashes = hashes_of(X, seed, group)
-    # If there are only categories, rows may differ in only one of the columns.
+    # If all columns are categories, rows may differ in one of them only, so there are few different rows.
     alone = max(categories.values()) if len(categories) == X.shape[1] else 0
     folds, often = folds_to_learn(hashes, recipe.n_folds, 0 if len(group) else max(FEW, 2 * alone))
     X = X.copy()
     X[:, group] = 0.0  # no tree splits a constant column
     D = recipe.n_components
     trees = _grow(X, labels, folds, recipe, categories, rng, jobs)
-    # All ensembles know rows that repeat often, so these get the mean of all, like new rows. No row has the first hash.
+    # All ensembles have learned from rows that repeat often, so these get the mean of all, like new rows. No row is
+    # `NO_HASH`.
     seen = np.array([NO_HASH]) if often.all() else np.unique(hashes[~often].view(np.int64))
     state = {"seed": np.array(seed), "group": group, "means": np.zeros(D), "seen": seen, **trees}
     columns = TreeColumns(state, X.shape[1], np.dtype(np.float64))
@@ -111,7 +112,7 @@ def _grow(
     rng: np.random.Generator,
     jobs: int,
 ) -> dict[str, Array]:
-    """Return the trees and what they compare, before their leaves are scaled."""
+    """Return the arrays of trees, bin edges and ranks of categories. The leaves are not scaled yet."""
     lightgbm, targets = load_library(), _targets(labels, recipe, rng)
     shape = (recipe.n_folds, targets.outputs, recipe.n_trees, recipe.max_leaves - 1)
     _refuse_size(shape, recipe.n_components)
@@ -147,7 +148,7 @@ def _grow(
 
 
 def load_library() -> Any:
-    """Return LightGBM, or raise an error that says how to install it."""
+    """Return the module `lightgbm`, or raise an error that explains how to install it."""
     try:
         import lightgbm
     except ImportError as error:
@@ -160,7 +161,7 @@ def load_library() -> Any:
 
 
 def _refuse_size(shape: tuple[int, int, int, int], D: int) -> None:
-    """Refuse more than some megabytes of trees (folds, outputs, trees, nodes), and more columns than trees."""
+    """Raise an error if trees of this shape (folds, outputs, trees, nodes) are too large, or fewer than D per fold."""
     _, outputs, n_trees, nodes = shape
     if outputs * n_trees < D:
         raise DataError(
@@ -176,7 +177,7 @@ def _refuse_size(shape: tuple[int, int, int, int], D: int) -> None:
 
 
 def _targets(labels: Array, recipe: TreeRecipe, rng: np.random.Generator) -> _Targets:
-    """Return at most D outputs. More are mixed with random signs, which keeps distances (Achlioptas 2003)."""
+    """Return the targets, of which random signs mix more than D into D, which keeps distances (Achlioptas 2003)."""
     task, D = task_to_learn(labels), recipe.n_components
     Y = task.targets(labels)
     if task.classes is not None and (len(task.classes) == 2 or len(task.classes) <= D):
@@ -188,7 +189,7 @@ def _targets(labels: Array, recipe: TreeRecipe, rng: np.random.Generator) -> _Ta
 
 
 def _edges(x: Array) -> Array:
-    """Return numbers between those of a column: between any two if there are few, otherwise between quantiles."""
+    """Return the bin edges of a column: midpoints between all its values or, if there are many, only at quantiles."""
     values, counts = np.unique(x[~np.isnan(x)].astype(np.float32), return_counts=True)
     places = np.arange(len(values) - 1)
     if len(values) > _MOST_BINS:
@@ -204,9 +205,10 @@ def _edges(x: Array) -> Array:
 
 
 def _ranks(codes: Array, size: int, Y: Floats, folds: Array, n_folds: int) -> Array:
-    """Return the rank of each category, (folds, size), by the mean label of the other folds' rows.
+    """Return the rank of each category by its mean label in the rows of the other folds, (folds, size).
 
-    This order has the best split of a number in two (Fisher 1958). For several, the direction of most variance counts.
+    This order contains the best split into two groups (Fisher 1958). Several labels are projected on their main
+    direction.
     """
     ranks = np.empty((n_folds, size), np.int32)
     for fold in range(n_folds):
@@ -223,7 +225,7 @@ def _ranks(codes: Array, size: int, Y: Floats, folds: Array, n_folds: int) -> Ar
 
 
 def _codes(X: Floats, edges: Array, ranks: Mapping[int, Array]) -> Floats:
-    """Return rows X as codes of numbers and ranks. NaN is missing."""
+    """Return the bin code of each entry of X, where categories are replaced by their ranks first. NaN means missing."""
     codes = np.empty_like(X)
     for j, of_column in enumerate(edges):
         x = X[:, j]
@@ -237,14 +239,14 @@ def _codes(X: Floats, edges: Array, ranks: Mapping[int, Array]) -> Floats:
 def _grown(
     lightgbm: Any, codes: Floats, targets: _Targets, rows: Array, recipe: TreeRecipe, seed: int
 ) -> Iterator[tuple[int, int, dict[str, list[str]]]]:
-    """Yield the trees of one ensemble, each with its output and its number. A constant output has none."""
+    """Yield the trees of one ensemble as (output, index, LightGBM's lists). Constant targets have no trees."""
     parameters = {
         "num_leaves": recipe.max_leaves, "learning_rate": recipe.learning_rate,
         "min_data_in_leaf": recipe.min_leaf_rows, "min_data_in_bin": 1, "max_bin": HIGH,
         "bin_construct_sample_cnt": max(1, len(codes)), "feature_pre_filter": False,
         "feature_fraction": min(_SHARE * codes.shape[1], _COLUMNS) / codes.shape[1],
         "bagging_fraction": _SHARE, "bagging_freq": 1, "histogram_pool_size": _HISTOGRAMS,
-        # one thread and one way through the data, so that trees are the same on every machine
+        # one thread and a fixed order of summation, so that trees are the same on every machine
         "num_threads": 1, "deterministic": True, "force_col_wise": True, "seed": seed, "verbosity": -1,
     }  # fmt: skip
     for objective, of_outputs, y in _objectives(targets, rows):
@@ -256,7 +258,7 @@ def _grown(
         booster = lightgbm.train(
             chosen, rows_of, recipe.n_trees, callbacks=[lambda _: check()], keep_training_booster=True
         )
-        # The text of a model is read several times as fast as the JSON of `dump_model`.
+        # Parsing the text of a model is several times as fast as parsing the JSON of `dump_model`.
         trees = booster.model_to_string().split("end of trees")[0].split("\nTree=")[1:]
         for i, tree in enumerate(trees):
             words = dict(line.split("=", 1) for line in tree.splitlines() if "=" in line)
@@ -265,7 +267,7 @@ def _grown(
 
 
 def _objectives(targets: _Targets, rows: Array) -> Iterator[tuple[str, list[int], Array]]:
-    """Yield the losses to minimize, each with its outputs and labels, only for classes that these rows have."""
+    """Yield each objective to train, with its outputs and labels. Classes that these rows lack are left out."""
     if targets.classes is None:
         for output in range(targets.outputs):
             yield "regression", [output], targets.Y[rows, output]
@@ -280,18 +282,18 @@ def _objectives(targets: _Targets, rows: Array) -> Iterator[tuple[str, list[int]
 def _lay_out(
     tree: Mapping[str, Sequence[str]], features: Array, thresholds: Array, masks: Array, leaves: Array
 ) -> None:
-    """Write a tree of LightGBM as nodes in any order. The leaves are numbered from left to right."""
+    """Write a tree of LightGBM into these arrays: its nodes in any order, and its leaves from left to right."""
     count = 0
     left, right, columns, kinds = ([int(word) for word in tree.get(name, ())] for name in _OF_TREES[:4])
 
     def place(node: int, first: int) -> int:
-        """Number the leaves of a branch from `first` on, and return the number after the last one."""
+        """Write the branch at `node`, with its leaves numbered from `first` on. Return the next free leaf number."""
         nonlocal count
-        if node < 0:  # leaf number −1 − node
+        if node < 0:  # this is the leaf −1 − node
             leaves[first] = float(tree["leaf_value"][~node])
             return first + 1
         i, count = count, count + 1
-        # LightGBM reads a missing number as 0 if it has seen none
+        # a missing value counts as 0, which goes left, if LightGBM saw none in training
         missing_left = kinds[node] & 2 or kinds[node] >> 2 != _NAN_IS_MISSING
         features[i] = 2 * columns[node] + (not missing_left)
         thresholds[i] = min(float(tree["threshold"][node]), _MOST_BINS)

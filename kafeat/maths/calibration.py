@@ -1,7 +1,7 @@
-"""Probabilities of classes from scores: a softmax with one temperature and a bias for each class, from held-out rows.
+"""Probabilities of classes from scores: a softmax with one temperature and a bias per class, fitted on held-out rows.
 
-A temperature without biases cannot fit unequal shares of the classes. Source: Guo, Pleiss, Sun & Weinberger 2017,
-section 4.2 (bias-corrected temperature scaling: Alexandari, Kundaje & Shrikumar 2020).
+A temperature without biases cannot match unequal class frequencies. Source: Guo, Pleiss, Sun & Weinberger 2017, section
+4.2 (bias-corrected temperature scaling: Alexandari, Kundaje & Shrikumar 2020).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 
 from kafeat.types import Array, Floats
 
-# Bounds of the temperature, because scores that separate all rows would have a temperature of 0.
+# Bounds of the temperature. Scores that separate all rows would drive it to 0.
 _LEAST, _MOST = 1e-4, 1e2
 
 
 def softmax(scores: Floats, temperature: float, out: Floats) -> None:
-    """Write exp(s/T) / Σ exp(s/T) of scores (n, c) in float64 into `out` (n, c), which may be the same memory."""
+    """Write the softmax exp(s/T) / Σ exp(s/T) of `scores` (n, c) into `out`, which may be the same float64 array."""
     np.subtract(scores, scores.max(axis=1, keepdims=True), out=out)
     out /= temperature
     np.exp(out, out=out)
@@ -25,7 +25,7 @@ def softmax(scores: Floats, temperature: float, out: Floats) -> None:
 
 
 def softmax_loss(scores: Floats, targets: Floats, weights: Floats | None = None) -> float:
-    """Return the mean of −Σ q log softmax(s) over rows with scores and targets q (n, c), which sum to 1."""
+    """Return the mean cross-entropy −Σ q log softmax(s) of scores s and targets q (n, c). Each row of q sums to 1."""
     losses = -(targets * _log_softmax(scores)).sum(axis=1)
     return float(np.average(losses, weights=weights))
 
@@ -37,10 +37,7 @@ def _log_softmax(scores: Floats) -> Floats:
 
 
 def rows_of(weights: Floats) -> float:
-    """Return how many rows the weights (n,) count for: their sum, but at least the number of rows.
-
-    Weights may be shares of a whole, whose sum is 1.
-    """
+    """Return how many rows weights (n,) stand for: their sum, but at least n, because they may be shares of a whole."""
     return max(float(len(weights)), float(weights.sum()))
 
 
@@ -59,10 +56,10 @@ class Calibration(NamedTuple):
 def fit_calibration(scores: Floats, targets: Floats, weights: Floats | None = None) -> Calibration:
     """Return the calibration with the least log loss, or T = 1 and no biases if the scores are not informative.
 
-    The targets (n, c) of a row are probabilities, or 1 for its class and 0 elsewhere. Each row counts in part for the
-    shares of all classes, together as much as one row. Otherwise, scores that separate these rows would make every
-    error on other rows a certain one (Platt 1999, with equal shares). The biases have a penalty that counts as much as
-    one row, so that a class without a row keeps a probability.
+    The targets (n, c) of a row are probabilities, or 1 for its class and 0 elsewhere. They are smoothed with the class
+    frequencies, which count as much as one row in total. Otherwise, scores that separate these rows would give other
+    rows a probability of 1 even where they are wrong (Platt 1999, with equal frequencies). The penalty of the biases
+    also counts as much as one row, so that a class without rows keeps a positive probability.
     """
     from scipy.optimize import minimize
 
@@ -90,12 +87,12 @@ def fit_calibration(scores: Floats, targets: Floats, weights: Floats | None = No
 
 
 def of_all_classes(scores: Floats) -> Floats:
-    """Return scores (n, c) of all classes. For two classes, `scores` may be those of the second one, (n, 1)."""
+    """Return the scores of all classes, (n, c). For two classes, the input may be the scores of the second, (n, 1)."""
     return np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
 
 
 def held_out_probabilities(scores: Floats, targets: Floats, weights: Floats | None = None) -> Floats:
-    """Return probabilities of rows with scores and targets (n, c). Each half is calibrated on the other.
+    """Return calibrated probabilities for scores and targets (n, c). Each half of the rows is calibrated on the other.
 
     For two classes, the scores may be those of the second one, (n, 1).
     """
@@ -108,13 +105,13 @@ def held_out_probabilities(scores: Floats, targets: Floats, weights: Floats | No
 
 
 BINS = 15
-"""Number of bins of equal width, by the probability of the predicted class."""
-# The fewest training rows in each bin of a comparison, and the number of random draws.
+"""Number of equally wide bins for the probability of the predicted class."""
+# For the comparison of calibrations: the fewest training rows in a bin, and the number of random draws.
 _LEAST_ROWS, _DRAWS = 10, 400
 
 
 class Reliability(NamedTuple):
-    """Rows in bins of equal width, by the probability of the predicted class, without empty bins."""
+    """A reliability diagram: rows binned by the probability of the predicted class, without empty bins."""
 
     probability: Floats
     """The mean probability of the predicted class in each bin."""
@@ -130,16 +127,16 @@ class Reliability(NamedTuple):
 
     @classmethod
     def of(cls, sums: Floats) -> Self:
-        """Return the means of `binned` rows."""
+        """Return the reliability diagram for sums from `binned`."""
         rows, sure, right = sums[sums[:, 0] > 0.0].T
         return cls(sure / rows, right / rows, rows / rows.sum())
 
 
 def binned(probabilities: Floats, classes: Array, weights: Floats | None = None) -> Floats:
-    """Return the number of rows, and the sums of their probabilities and of right predictions, in each bin, (15, 3).
+    """Return for each bin the number of rows, the sum of their probabilities, and how many are right, (15, 3).
 
-    Rows have probabilities (n, c) and the classes with these numbers (n,). Weights (n,) count as the number of rows
-    with which a mean would have the same variance.
+    Rows have probabilities (n, c) and the class numbers `classes` (n,). Weights (n,) are scaled to the effective number
+    of rows, (Σw)²/Σw².
     """
     sure, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == classes
     bins = np.clip(np.ceil(sure * BINS).astype(int) - 1, 0, BINS - 1)
@@ -148,17 +145,18 @@ def binned(probabilities: Floats, classes: Array, weights: Floats | None = None)
 
 
 def reliability(probabilities: Floats, classes: Array) -> Reliability:
-    """Compare the confidence of predictions (n, c) for classes (n,) with how often they are right."""
+    """Return the reliability diagram of probabilities (n, c) for rows of these classes (n,)."""
     return Reliability.of(binned(probabilities, classes))
 
 
 def calibration_p_value(probabilities: Floats, classes: Array, of_fit: Floats, seed: int = 0) -> float:
-    """Return the p-value for a calibration of rows (n, c) that is worse than that of the `binned` training rows.
+    """Test whether rows (n, c) are calibrated worse than the training rows, whose `binned` sums are `of_fit`; return p.
 
-    In a bin, the gap is the accuracy minus the mean probability. The statistic is the mean of |gap here − gap in
-    training| over the rows here. It is compared with outcomes drawn for both from the gap of all rows of the bin. An
-    error that is not larger than in training gives 1. Bins with few training rows are joined with the next. More rows
-    than in training do not make the test sharper, because the calibration in training stays as uncertain as it was.
+    The gap of a bin is its accuracy minus its mean probability. The statistic is the mean of |gap here − gap in
+    training| over the rows here. For its distribution under the null hypothesis, outcomes of both are drawn with the
+    gap of all rows of the bin. If the calibration error is not larger than in training, p is 1. Bins with few training
+    rows are joined with the next. At most as many rows as in training are used: the calibration in training is
+    uncertain, so more would not help.
     """
     rng, most = np.random.default_rng(seed), max(1, round(float(of_fit[:, 0].sum())))
     if len(classes) > most:
@@ -182,7 +180,7 @@ def calibration_p_value(probabilities: Floats, classes: Array, of_fit: Floats, s
 
 
 def _joined(rows: Floats) -> list[int]:
-    """Group neighbouring bins until each has enough of these rows (15,). Return the first bin of each group."""
+    """Join neighbouring bins until each group has enough `rows` (15,). Return the first bin of each group."""
     before, starts = np.concatenate([[0.0], rows.cumsum()]), [0]
     for i in range(1, len(rows)):
         if min(before[i] - before[starts[-1]], before[-1] - before[i]) >= _LEAST_ROWS:

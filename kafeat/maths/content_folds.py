@@ -1,9 +1,9 @@
-"""Folds by content: a row's numbers decide its fold, so a new row also has one, and equal rows share it.
+"""Folds for cross-fitting by content: a hash of a row's numbers gives its fold, for new rows as well as training rows.
 
-Numbers count as float32, −0 as 0, and all NaNs as equal, so that the fold is the same for every format and dtype.
+Equal rows share a fold. Numbers count as float32, −0 as 0, and all NaNs as equal, so the format does not matter.
 
-If rows repeat, such as answers to a few questions, other folds know too little of a row. What many rows have in common
-is then learned from all of them.
+If there are only few different rows, such as answers to a few questions, the other folds contain too little about a
+row. Rows that repeat often then get folds by row number, so that the models of all folds learn from them.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from kafeat.maths.row_sample import GAMMA, Hashes, row_hashes, splitmix64
 from kafeat.types import Array, Floats, Mask
 
 NO_HASH = -(1 << 63)
-"""A hash, as int64, for no row, in a list that may not be empty. A row has it once in 2⁶⁴ times."""
+"""Stands for no row in a list of hashes (int64) that may not be empty. A row has this hash with probability 2⁻⁶⁴."""
 NO_GROUP = np.empty(0, np.int64)
-"""The place of the column of groups if the content decides."""
+"""The position of the group column if there is none, so that the content of a row decides its fold."""
 OFTEN = 5
-"""The average number of rows to learn from with their own labels: k means of n random labels have R² = k/n."""
+"""Repeated rows may see their own labels if each occurs this often on average: k means of n labels explain R² = k/n."""
 FEW = 50
-"""With so many different rows, the other folds know enough."""
+"""With at least this many different rows, the other folds contain enough about each row."""
 _NAN = np.uint32(0x7FC00000)
-# The number of contents whose labels are compared.
+# The number of different rows whose labels `EqualRows` compares.
 _LOOKED_AT = 1 << 12
 
 
 def content_hashes(X: Floats, seed: int) -> Hashes:
-    """Return a hash (n,) of each row of X (n, d): mix(a₀ + Σ_j a_j·b_j mod 2⁶⁴), where b_j are the 32 bits of x_j.
+    """Return a hash (n,) of each row of X (n, d): mix(a₀ + Σ_j a_j·b_j mod 2⁶⁴), where b_j are the float32 bits of x_j.
 
     The factors a are the numbers that splitmix64 gives for the seed. The high bits of the sum are a strongly universal
     hash (Lemire & Kaser 2014), and mix is the last part of splitmix64.
@@ -52,7 +52,7 @@ def content_hashes(X: Floats, seed: int) -> Hashes:
 
 
 def sparse_hashes(parts: Sequence[SparseRows], seed: int) -> Hashes:
-    """Return the hash (n,) of each row that consists of several parts. Zeros add nothing to the sum."""
+    """Return the hash (n,) of each row, whose columns are divided among sparse `parts`. Zeros add nothing."""
     keys = _keys(seed, sum(part.width for part in parts))
     hashes, first = np.full(len(parts[0]), keys[0]), 1
     for part in parts:
@@ -64,12 +64,12 @@ def sparse_hashes(parts: Sequence[SparseRows], seed: int) -> Hashes:
 
 
 def _keys(seed: int, d: int) -> Hashes:
-    """Return the factors of a sum of d numbers, the constant first."""
+    """Return the factors a₀, a₁, …, a_d of the hash of d numbers."""
     return splitmix64(np.uint64(seed) + np.arange(1, d + 2, dtype=np.uint64) * np.uint64(GAMMA))
 
 
 def group_hashes(groups: Array, seed: int) -> Hashes:
-    """Return a hash (n,) of each row's group, a whole number of 64 bits, in place of that of the content."""
+    """Return a hash (n,) of each row's group number (int64), which is used in place of the hash of its content."""
     with np.errstate(over="ignore"):
         return splitmix64(
             splitmix64(groups.astype(np.int64).view(np.uint64) + np.uint64(GAMMA)) ^ np.uint64(seed)
@@ -87,9 +87,9 @@ def hashes_of(X: Floats, seed: int, group: Array) -> Hashes:
 
 
 class EqualRows:
-    """Sums of the labels of some contents, in one pass: are there few different rows, and how do labels vary?
+    """Label sums of equal rows, added up in one pass, for a sample of the different rows.
 
-    Each of many slots keeps the content with the smallest hash, so the result does not depend on the order of blocks.
+    Each slot of a table keeps the row content with the smallest hash, so the order of blocks does not matter.
     """
 
     def __init__(self, outputs: int) -> None:
@@ -107,7 +107,7 @@ class EqualRows:
 
     @property
     def few(self) -> bool:
-        """True if different rows are few. Equal rows are then no copies."""
+        """True if there are few different rows. Equal rows are then to be expected, and not copies of one row."""
         return int(np.count_nonzero(self._sums[:, 0])) < FEW
 
     @property
@@ -119,7 +119,7 @@ class EqualRows:
 
 
 def frequent(counts: Array, repeated: Mask) -> Mask:
-    """Return those of the `repeated` (v,) with the most rows (v,), so that each has `OFTEN` on average."""
+    """Return a mask of the `repeated` values (v,) with the highest `counts` (v,), as many as average `OFTEN` rows."""
     ordered = np.sort(counts[repeated].astype(np.float64))[::-1]
     enough = ordered[np.cumsum(ordered) >= OFTEN * np.arange(1, len(ordered) + 1)]
     found: Mask = repeated & (counts >= enough.min(initial=np.inf))
@@ -127,9 +127,9 @@ def frequent(counts: Array, repeated: Mask) -> Mask:
 
 
 def folds_to_learn(hashes: Hashes, n_folds: int, most: int) -> tuple[npt.NDArray[np.intp], Mask]:
-    """Return the folds (n,) of rows with these hashes, and a mask of the rows (n,) whose fold is by their number.
+    """Return the folds (n,) of rows with these hashes, and a mask (n,) of rows whose row number decides the fold.
 
-    Those are rows that repeat often, if there are fewer than `most` different rows: all folds know them then.
+    With fewer than `most` different rows, these repeat often, and the models of all folds learn from them.
     """
     folds = folds_of(hashes, n_folds)
     _, places, counts = np.unique(hashes, return_inverse=True, return_counts=True)
@@ -139,7 +139,7 @@ def folds_to_learn(hashes: Hashes, n_folds: int, most: int) -> tuple[npt.NDArray
 
 
 def _bits(x: Floats) -> npt.NDArray[np.uint32]:
-    """Return the bits of numbers as float32."""
+    """Return the bits of the numbers in float32, with −0 as 0 and the same bits for every NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         narrow = x.astype(np.float32) + np.float32(0.0)
     return np.where(np.isnan(narrow), _NAN, narrow.view(np.uint32))

@@ -67,7 +67,7 @@ class PolynomialMap(Step):
 
 
 def check_series(step: Step, kernel: object, coefficients: Coefficients | None) -> None:
-    """Refuse a series without coefficients, coefficients of another kernel, and parameters without effect."""
+    """Raise an error for a series without coefficients, for coefficients without a series, or for unused parameters."""
     if kernel != "series":
         if coefficients is not None:
             refuse_parameter("coefficients", "kernel: series with them", kernel)
@@ -78,19 +78,19 @@ def check_series(step: Step, kernel: object, coefficients: Coefficients | None) 
 
 
 def fit_gamma(gamma: Gamma, X: Floats, rng: np.random.Generator) -> float:
-    """Return γ as a number."""
+    """Return γ of a polynomial kernel: `gamma` itself if it is a number, otherwise what its rule gives for X (n, d)."""
     return resolve_gamma(gamma, find_kernel("polynomial"), X, rng)
 
 
 @dataclass(frozen=True)
 class ExactTerms:
-    """Terms of a kernel that the first outputs carry: a constant in one, and the inputs times a factor in d."""
+    """Terms of a kernel that the first outputs carry exactly: a constant, and d inputs times a factor."""
 
     constant: float | None = None
     linear: float | None = None
 
     def count(self, d: int) -> int:
-        """Return the number of outputs that carry the terms."""
+        """Return the number of outputs that carry these terms for d inputs."""
         return (self.constant is not None) + (0 if self.linear is None else d)
 
     def write(self, X: Floats | SparseRows, out: Floats) -> None:
@@ -122,14 +122,14 @@ class PolynomialSketch(PolynomialMap):
         return ExactTerms(float(np.sqrt(c**p)), None if linear is None else float(np.sqrt(linear)))
 
     def n_sketched(self, state: State, n_features_in: int) -> int:
-        """Return the number of outputs that carry no term."""
+        """Return the number of outputs that are sketched, not exact terms."""
         return self.n_components - self.exact_terms(state).count(n_features_in)
 
     def choose_terms(self, X: Floats, gamma: float, least: int) -> dict[str, Array]:
-        """Return the part of a state that names the carried terms, or an empty dict for none.
+        """Return the state entry that names the exact terms, or an empty dict if all outputs are sketched.
 
-        The rest keeps at least `least` outputs. The variance of a sketch is at most about the mean squared
-        ‖rest(x)‖²‖rest(y)‖² divided by its outputs. The linear part is carried if that reduces it.
+        At least `least` outputs sketch the rest of the kernel. Their variance is at most about the mean squared
+        ‖rest(x)‖²‖rest(y)‖² divided by their number. The linear part is exact if that reduces this bound.
         """
         p, c, D = self.degree, self.coef0, self.n_components
         if c == 0.0 or least > D - 1:
@@ -143,7 +143,7 @@ class PolynomialSketch(PolynomialMap):
 
 
 def rest_of_product(factors: Iterable[Array], constants: Sequence[Array], linear: bool) -> Array:
-    """Return Π_q (x_q + c_q) without the product of all c_q and, with `linear`, without the terms of one x_q.
+    """Return Π_q (x_q + c_q) − Π_q c_q and, with `linear`, subtract the terms with only one x_q as well.
 
     A recurrence over the factors x_q avoids cancellation. No factor is modified.
     """
@@ -151,7 +151,7 @@ def rest_of_product(factors: Iterable[Array], constants: Sequence[Array], linear
     stream = iter(factors)
     x = next(stream)
     rest = np.zeros_like(x) if linear else x
-    lower, below = x, first  # the terms of one x_q, and of none
+    lower, below = x, first  # the sum of the terms with one x_q, and the term with none
     for i, (x, c) in enumerate(zip(stream, others, strict=True)):
         if linear:
             rest = lower * x + rest * (x + c) if i else lower * x

@@ -1,6 +1,6 @@
 """Squared errors of kernel ridge on held-out rows, for every penalty, from one eigendecomposition of the kernel.
 
-With the centred kernel K̃ = UΛUᵀ, the coefficients for a penalty λ are U(Λ + λ)⁻¹UᵀY, so only the middle changes.
+With the centred kernel K̃ = UΛUᵀ, the coefficients for a penalty λ are U(Λ + λ)⁻¹UᵀY, so only Λ + λ depends on it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from kafeat.types import Floats
 
 
 def errors_of_others(K: Floats, Y: Floats, across: Floats, held: Floats) -> Floats:
-    """Return the squared errors of other rows with targets (m, k) and kernel values (m, n) with K's, (p, m).
+    """Return the squared errors of kernel ridge on m held-out rows for each of p penalties, (p, m).
 
-    Penalties are relative to the mean eigenvalue of the centred kernel.
+    K (n, n) and Y (n, k) are those of the training rows. `across` (m, n) and `held` (m, k) are kernel values and
+    targets of the held-out rows. Penalties are relative to the mean eigenvalue of the centred kernel.
     """
     around, means = around_mean(K)
     values, vectors = np.linalg.eigh(around)

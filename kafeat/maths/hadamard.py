@@ -44,7 +44,7 @@ class HadamardTransform:
     def __call__(self, x: Floats, out: Floats, between: Floats) -> None:
         """Write the transform of `x` into `out`. `between` is a buffer. x and out may be the same."""
         rows, a, b = len(x), self._a, self._b
-        # One large product along the outer or the inner axis, many small ones along the other. H is symmetric.
+        # One axis takes one large product, the other many small ones. H is symmetric.
         if is_feature_major(x):
             np.matmul(self._first, x.T.reshape(a, b * rows), out=between.T.reshape(a, b * rows))
             np.matmul(self._second, between.T.reshape(a, b, rows), out=out.T.reshape(a, b, rows))
@@ -54,26 +54,23 @@ class HadamardTransform:
 
 
 def count_blocks(m: int, d: int) -> int:
-    """Return how many blocks hold m rows of width d, padded to a power of two."""
+    """Return the number of blocks for m outputs. A block has as many rows as d padded to a power of two."""
     return -(-m // padded_width(d))
 
 
 def draw_rows(m: int, d: int, rng: np.random.Generator) -> Array:
-    """Draw the row in its block for each of m outputs: all rows of every block except the last, in random order."""
+    """Draw the row of H for each of m outputs. Each block but the last contains all rows once, in random order."""
     width = padded_width(d)
     return np.concatenate([rng.permutation(width) for _ in range(count_blocks(m, d))])[:m].astype(np.int64)
 
 
 def written_out(factors: Array, rows: Array, first: int = 0) -> Array:
-    """Return the matrix that `SampledHadamard` multiplies by: row r of H diag(f_b) for every row r of a block b.
-
-    It is (m, d), or lacks the columns before `first`.
-    """
+    """Return the matrix of `SampledHadamard` without its first columns: (m, d − first)."""
     blocks, columns = (
         np.arange(len(rows)) // padded_width(factors.shape[1]),
         np.arange(first, factors.shape[1]),
     )
-    # An entry of H is −1 if the numbers of its row and its column share an odd number of ones.
+    # H[i, j] is −1 if the binary numbers i and j have an odd number of ones in common.
     odd = np.bitwise_count(rows[:, None] & columns) & 1
     return factors[:, first:][blocks] * np.where(odd, -1.0, 1.0)
 
@@ -100,12 +97,12 @@ class SampledHadamard:
         return np.empty((2, *self._shape, rows), dtype=self.dtype)
 
     def __call__(self, inputs: Floats, out: Array, scratch: Array) -> None:
-        """Write the image of `inputs` (d, rows), real, into `out` (m, rows), C order."""
+        """Write the outputs for real `inputs` (d, rows) into `out` (m, rows), in C order."""
         blocks, between = scratch
         d = len(inputs)
         np.multiply(inputs[:, None, :], self._factors, out=blocks[:d])
         blocks[d:] = 0
-        # H is real: a complex column is two real ones.
+        # H is real, so a complex column is transformed as two real ones.
         x = blocks.reshape(self._shape[0], -1).view(self._real)
         self._hadamard(x.T, x.T, between.reshape(self._shape[0], -1).view(self._real).T)
         np.take(blocks.reshape(-1, inputs.shape[1]), self._rows, axis=0, out=out, mode="clip")

@@ -1,4 +1,4 @@
-"""Ridge in memory with a penalty chosen on held-out rows, by which steps that learn from a label compare choices."""
+"""Ridge regression in memory, with a penalty chosen on held-out rows, for comparing choices that depend on a label."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _HELD_OUT = 0.2
 
 @dataclass(frozen=True)
 class HeldOutRidge(LinearModel):
-    """A model with the squared error of every held-out row, (n_held,)."""
+    """A linear model, and its squared error on every held-out row, (n_held,)."""
 
     errors: Floats
 
     def residuals(self, Z: Floats, Y: Floats) -> Floats:
-        """Return the squared error of every row of features Z (n, D) with targets Y (n, k), (n,)."""
+        """Return the squared error (n,) of each row of features Z (n, D) with targets Y (n, k)."""
         return ((self(Z) - Y) ** 2).sum(axis=1)
 
     @property
@@ -35,10 +35,10 @@ class HeldOutRidge(LinearModel):
 def fit_held_out_ridge(
     Z: Floats, Y: Floats, held_Z: Floats, held_Y: Floats, least_penalty: float = 0.0
 ) -> HeldOutRidge:
-    """Fit Y (n, k) on features Z (n, D), and choose the penalty, at least `least_penalty`, on held-out rows.
+    """Fit ridge regression of Y (n, k) on Z (n, D). The penalty, at least `least_penalty`, is chosen on held-out rows.
 
-    One eigendecomposition of the smaller of ZᵀZ and ZZᵀ gives every penalty: Hastie, Tibshirani & Friedman 2009,
-    section 3.4.1 and 12.3.7.
+    One eigendecomposition of the smaller of ZᵀZ and ZZᵀ serves all penalties (Hastie, Tibshirani & Friedman 2009,
+    section 3.4.1 and 12.3.7).
     """
     middle, level = Z.mean(axis=0), Y.mean(axis=0)
     A, B = Z - middle, Y - level
@@ -60,7 +60,7 @@ def fit_held_out_ridge(
 
 
 def hold_out(n: int, rng: np.random.Generator, most: int, keys: RowKeys | None = None) -> tuple[Array, Array]:
-    """Draw at most `most` of n rows. Return the numbers of those to fit on, and of about a fifth to hold out."""
+    """Draw at most `most` of n rows. Return the row numbers to fit on, and about a fifth of the rows to hold out."""
     order = rng.permutation(n)[:most]
     n_held = int(len(order) * _HELD_OUT)
     if keys is None or not n_held:
@@ -70,7 +70,7 @@ def hold_out(n: int, rng: np.random.Generator, most: int, keys: RowKeys | None =
 
 
 def clearly_better(errors: Floats, others: Floats) -> bool:
-    """Return true if errors of the same rows are lower by more than two standard errors of the mean difference."""
+    """Return True if `errors` are below `others` of the same rows by more than two standard errors, on average."""
     gain = others - errors
     noise = float(gain.std()) / float(np.sqrt(len(gain)))
     return float(gain.mean()) > 2.0 * noise

@@ -30,9 +30,9 @@ MOST_SCORES = 10_000
 """The most scores that a model keeps."""
 
 ENOUGH_SCORES = 60
-"""With so many held-out rows, coverage is right to a point (benchmarks/results/intervals.md)."""
+"""With at least this many scores, coverage is accurate to a percentage point (benchmarks/results/intervals.md)."""
 
-# Penalties for the sizes of errors, as multiples of the mean diagonal, and the least size relative to their mean.
+# Penalties of the model of error sizes, in units of the mean diagonal, and the smallest sizes, relative and absolute.
 _MULTIPLES = 10.0 ** np.arange(-3.0, 3.0)
 _FLOOR, _LEAST = 0.1, 1e-12
 
@@ -44,8 +44,8 @@ class Intervals:
     Attributes:
         scores: In ascending order, (m, k) for k numbers and (m, 1) for classes.
         error: The mean of `errors_of` over the rows, and the square of its standard error, (2,).
-        calibration: Rows by their probabilities, as `binned` returns them, (15, 3); in a file of an older kafeat only
-            the calibration error, (). None for numbers.
+        calibration: The sums per bin that `binned` returns, (15, 3); in files of older releases only the calibration
+            error, (). None for numbers.
         unit: The standard deviation (k,) of each number in training; None for classes.
         weights, intercept, floor: w (D, k), b (k,) and the floor (k,) of the sizes; None for classes.
     """
@@ -59,11 +59,11 @@ class Intervals:
     floor: Floats | None = None
 
     def quantiles(self, level: float) -> Floats:
-        """Return the score (k,) below which the truth of a new row lies with this probability."""
+        """Return the quantile of the scores (k,) below which a new row's score lies with probability `level`."""
         m = len(self.scores)
         if not 0.0 < level < 1.0:
             raise UsageError(f"interval: expected a probability between 0 and 1, such as 0.9, got {level:g}")
-        # 0.9 · 10 = 9.000000000000002 should be 9
+        # rounding errors must not raise the rank: 100 · 0.55 = 55.00000000000001 counts as 55
         rank = int(np.ceil((m + 1) * level - 1e-9))
         if rank > m:
             raise UsageError(
@@ -73,23 +73,23 @@ class Intervals:
         return self.scores[max(rank, 1) - 1]
 
     def cautions(self, by_time: bool) -> list[str]:
-        """Return why intervals may have a lower coverage. `by_time` is true if the latest rows were held out."""
+        """Return warnings that coverage may be too low. `by_time` is true if the latest rows were held out."""
         found, rows = [], len(self.scores)
         if rows < ENOUGH_SCORES:
             found.append(
                 f"interval: expected the errors of at least {ENOUGH_SCORES} held-out rows, got those of {rows}: "
-                "intervals of 90 % then hold some percent less of new rows, such as 84 % with 9; fit on more rows"
+                "intervals of 90 % then cover fewer new rows, for example 84 % with 9 errors: fit on more rows"
             )
         if by_time:
             found.append(
-                "interval: rows were held out by time, so intervals hold what they say for rows as near in time as "
-                "those were. If the label moves on, they hold less, such as half of the rows for 90 %: measure it on "
-                "the latest rows (evaluate --all-rows)"
+                "interval: rows were held out by time, so coverage is as stated only for rows that are as near in "
+                "time as those were. If the label drifts, 90 % intervals may cover only half of the rows, for example: "
+                "measure the coverage on the latest rows (evaluate --all-rows)"
             )
         return found
 
     def bound(self, predictor: Transform, dtype: np.dtype[Any], levels: Sequence[float]) -> Transform:
-        """Return the transform to predictions, followed by the ends of the interval of each level."""
+        """Return a transform that gives predictions, followed by the ends of the interval of each level."""
         if self.weights is None or self.intercept is None or self.floor is None:
             return predictor
         wide = leaves_float32(self.weights)
@@ -97,7 +97,7 @@ class Intervals:
         return _IntervalOutput(predictor, sizes, self.floor, [self.quantiles(level) for level in levels])
 
     def sets(self, probabilities: Floats, level: float) -> Mask:
-        """Return a mask (n, c) of the classes that are in the sets of rows with these probabilities (n, c)."""
+        """Return a mask (n, c) of the classes in the prediction sets of rows with these probabilities (n, c)."""
         held: Mask = 1.0 - probabilities <= self.quantiles(level)
         held[np.arange(len(held)), probabilities.argmax(axis=1)] = True
         return held
@@ -105,12 +105,12 @@ class Intervals:
     def errors_of(self, outputs: Floats, targets: Floats) -> Floats:
         """Return an error (n,) for each row: 1 for a wrong class, or the mean of ((y − ŷ)/unit)² over k numbers.
 
-        `targets` (n, k) are numbers, or 1 in the column of the class, if there is one.
+        `targets` (n, k) are numbers, or one-hot classes. A row of zeros has a class that the model does not know.
         """
         return _errors(outputs, targets, self.unit)
 
     def scores_of(self, errors: Floats, level: float, ends: Floats) -> Floats:
-        """Return the scores (n, k) for errors (n, k) of rows whose intervals have these ends (n, k, 2)."""
+        """Return the scores |error|/s (n, k) for errors (n, k) of rows whose intervals have these ends (n, k, 2)."""
         half: Floats = np.diff(ends, axis=2)[..., 0] / 2.0
         sizes = np.divide(half, self.quantiles(level), out=np.zeros(half.shape), where=half > 0.0)
         beyond = np.where(errors == 0.0, 0.0, np.inf)  # for a row whose interval has no width
@@ -118,14 +118,14 @@ class Intervals:
 
     @property
     def calibration_error(self) -> float | None:
-        """The calibration error of the held-out rows, or None for numbers."""
+        """The calibration error on the held-out rows, or None if the model predicts numbers."""
         if self.calibration_rows is not None:
             return Reliability.of(self.calibration_rows).error
         return None if self.calibration is None else float(self.calibration)
 
     @property
     def calibration_rows(self) -> Floats | None:
-        """The held-out rows by their probabilities, or None for numbers and in files of an older kafeat."""
+        """The `binned` sums of the held-out rows, or None for numbers and in files of older releases."""
         return None if self.calibration is None or not self.calibration.ndim else self.calibration
 
     def to_plain(self) -> dict[str, Array]:
@@ -134,7 +134,7 @@ class Intervals:
 
     @classmethod
     def from_plain(cls, plain: object, width: int, n: int, classes: bool) -> Self:
-        """Read the arrays of an untrusted model file with `n` outputs. Raise `ValueError` if they are invalid."""
+        """Build intervals for `n` outputs from arrays of an untrusted file, or raise ValueError if they are invalid."""
         arrays = arrays_of(plain, "intervals")
         shapes = {
             "scores": ArrayOf((count_rows(arrays, "scores"), 1 if classes else n), "float64"),
@@ -152,7 +152,7 @@ class Intervals:
         return made
 
     def _check_values(self) -> None:
-        """Raise ValueError for numbers that no fit produces."""
+        """Raise ValueError for values that fitting never produces."""
         scores = self.scores
         if (
             not 1 <= len(scores) <= MOST_SCORES
@@ -194,7 +194,7 @@ class _IntervalOutput(Transform):
 
 
 def fit_intervals(held: HeldOut, targets: Targets, jobs: int) -> Intervals | None:
-    """Return the intervals from predictions of held-out rows, or None if there are none."""
+    """Return the intervals from predictions of held-out rows, or None if no row has a prediction."""
     known = np.asarray(np.isfinite(held.outputs).all(axis=1))
     if not known.any():
         return None
@@ -235,18 +235,18 @@ def _mean_and_noise(errors: Floats, weights: Floats | None = None) -> Floats:
 
 
 def compared_errors(here: Floats, of_fit: Floats) -> float:
-    """Return the p-value for wrong classes (n,) that are more frequent than in training, by a z-test of the means.
+    """Test whether wrong predictions `here` (n,) are more frequent than in training.
 
-    `of_fit` is the mean in training and the square of its standard error.
+    Return p of a z-test of the means.
     """
     mean, noise = _mean_and_noise(here)
     return _above(mean - of_fit[0], np.sqrt(noise + of_fit[1]))
 
 
 def compared_scores(here: Floats, of_fit: Floats) -> float:
-    """Return the p-value for scores (n, k) that are larger than those in training (m, k), by ranks (Mann-Whitney).
+    """Test whether scores (n, k) are larger than in training (m, k). Return p of a rank test (Mann-Whitney).
 
-    A few large squares would dominate a mean. For several labels, it is the worst p-value times k.
+    A test of means would depend on a few large errors. For several labels, the result is the smallest p times k.
     """
     (n, k), m = here.shape, len(of_fit)
     spread = np.sqrt((n + m + 1) / (12.0 * n * m))
@@ -258,16 +258,16 @@ def compared_scores(here: Floats, of_fit: Floats) -> float:
 
 
 def _above(apart: float, spread: float) -> float:
-    """Return the probability of a normal number above `apart`."""
+    """Return the probability that a normal variable of this `spread` is above `apart`."""
     if not spread > 0.0:
         return float(apart <= 0.0)
     return float(0.5 * erfc(apart / spread / np.sqrt(2.0)))
 
 
 def coverage_p_value(covered: int, n: int, level: float, scores: int) -> float:
-    """Return the probability that new rows like the training rows are covered at most so often.
+    """Return the probability that at most `covered` of n new rows are covered, if they are like the training rows.
 
-    The share that a quantile of so many scores covers has a beta distribution, so the number of covered rows has a
+    The share that a quantile of the scores covers has a beta distribution, so the number of covered rows has a
     beta-binomial one. Source: Vovk 2012, proposition 2.
     """
     from scipy.stats import betabinom
@@ -280,7 +280,7 @@ def thinned(scores: Floats, weights: Floats | None = None, most: int = MOST_SCOR
     """Return at most `most` of the scores (n, k) in ascending order, with quantiles that cover at least as much.
 
     The j-th of m is the ⌈j(n+1)/(m+1)⌉-th of all n, so that the ⌈(m+1)(1−α)⌉-th of m is at least the ⌈(n+1)(1−α)⌉-th of
-    n. Weights (n,) count as the number of rows with which a mean would have the same variance.
+    n. Weights (n,) are scaled to the effective number of rows, (Σw)²/Σw².
     """
     weights = np.ones(len(scores)) if weights is None else weights
     weights = weights * (weights.sum() / (weights**2).sum())

@@ -19,7 +19,7 @@ from kafeat.types import Floats
 
 @dataclass(frozen=True)
 class KernelParameters:
-    """The numbers that kernels may depend on. Each kernel reads its own."""
+    """The parameters of all kernels. Each kernel reads only its own."""
 
     gamma: float = 1.0
     degree: int = 2
@@ -33,7 +33,7 @@ class KernelParameters:
 
     @classmethod
     def of(cls, recipe: object, gamma: float = 1.0) -> Self:
-        """Return the numbers that a recipe has under these names, with the γ that was chosen from the sample."""
+        """Return the parameters of a recipe, with the γ that was resolved on the sample."""
         named: dict[str, Any] = {one.name: getattr(recipe, one.name, None) for one in fields(cls)} | {
             "gamma": gamma
         }
@@ -44,34 +44,34 @@ class Kernel(ABC):
     """A kernel by its exact form in float64: short, slow and obviously right. All maps are compared with it."""
 
     needs_coordinates: ClassVar[bool] = False
-    """True if dot products of the inputs do not determine the kernel."""
+    """True if the kernel cannot be computed from dot products of the rows."""
 
     distance: ClassVar[Literal["euclidean", "matern", "cityblock", "chi2", "none"]] = "none"
-    """The distance from which γ is chosen."""
+    """The distance by which the rule `median` chooses γ."""
 
     non_negative: ClassVar[bool] = False
     """True if the kernel is defined only for inputs of at least 0."""
 
     @abstractmethod
     def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
-        """Return the Gram matrix and k(x, x), so that kernels can be chained."""
+        """Return the kernel matrix together with k(x, x), from which another kernel can be computed."""
 
 
 class TiledKernel(Kernel):
-    """A kernel between a tile of rows and fixed landmarks, in the map's precision. Nyström uses it."""
+    """A kernel that Nyström maps can compute between a tile of rows and fixed landmarks, in the map's dtype."""
 
     centred: ClassVar[bool] = False
-    """True if the tile form moves both sides to a centre, around which rounding loses the least."""
+    """True if `tile` subtracts a centre from rows and landmarks, which reduces rounding errors."""
 
     scaled: ClassVar[bool] = False
-    """True if the tile form divides by a scale, because the kernel has no bound."""
+    """True if `tile` divides by a scale, because the kernel is unbounded."""
 
     roots: ClassVar[bool] = False
-    """True if distances between square roots of the columns are nearer to those of the kernel."""
+    """True if k-means uses the square roots of the columns, whose distances are closer to those of the kernel."""
 
     @abstractmethod
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        """Return k(·, landmarks)/scale."""
+        """Return an object that computes k(·, landmarks)/scale for tiles of rows."""
 
 
 class ShiftInvariantKernel(Kernel):
@@ -83,7 +83,7 @@ class ShiftInvariantKernel(Kernel):
 
 
 class DifferentiableKernel(Kernel):
-    """A kernel of r² = ‖x − y‖² with a slope everywhere, so that landmarks can be learned for it."""
+    """A kernel that is differentiable in r² = ‖x − y‖², so that landmarks can be learned for it."""
 
     @abstractmethod
     def with_slope(self, squared: Floats, p: KernelParameters) -> tuple[Floats, Floats]:
@@ -91,12 +91,12 @@ class DifferentiableKernel(Kernel):
 
 
 def spelled_out(name: object) -> object:
-    """Return a kernel's name for scikit-learn's short name, and anything else unchanged."""
+    """Return the name `polynomial` for scikit-learn's `poly`, and anything else unchanged."""
     return "polynomial" if name == "poly" else name
 
 
 def as_coordinates(inputs: KernelInputs) -> Coordinates:
-    """Return coordinates, and refuse a Gram matrix."""
+    """Return the inputs as coordinates, or raise an error if they are a Gram matrix."""
     if not isinstance(inputs, Coordinates):
         raise TypeError("this kernel needs coordinates")
     return inputs

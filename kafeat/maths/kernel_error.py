@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike
 from kafeat.errors import DataError
 from kafeat.types import Floats
 
-# For smaller matrices, all eigenvalues are computed.
+# Up to this size, all eigenvalues of a matrix are computed.
 _SMALL = 300
 
 
 def power_of_two(sizes: ArrayLike) -> Floats:
-    """Return the largest power of two at most each size, and 1 for 0. Dividing by it only changes the exponent."""
+    """Return the largest power of two up to each size, and 1 for 0. Dividing by it only changes the exponent."""
     sizes = np.asarray(sizes, dtype=np.float64)
     return np.where(sizes > 0.0, np.ldexp(1.0, np.frexp(sizes)[1] - 1), 1.0)
 
@@ -25,7 +25,7 @@ def relative_frobenius(K: Floats, Z: Floats) -> float:
 
 
 def error_in_units(K: Floats, Z: Floats) -> tuple[Floats, Floats, float]:
-    """Return K̂ − K and K divided by the size of their largest entry, so that squares fit float64, and this size."""
+    """Return K̂ − K and K, both divided by a unit near their largest entry so that squares fit, and the unit."""
     with np.errstate(over="ignore", invalid="ignore"):
         error = Z @ Z.T
         error -= K
@@ -71,8 +71,8 @@ def spectral_norm(symmetric: Floats) -> float:
 def distortion(K: Floats, Z: Floats) -> dict[str, float]:
     """Return the maximum and mean of |‖z(x) − z(y)‖²/‖x − y‖² − 1| over all pairs of rows, and a bound ε.
 
-    K (n, n) are the exact dot products. The lemma of Johnson and Lindenstrauss gives the smallest ε with
-    D ≥ 4 ln n/(ε²/2 − ε³/3). A bound of 1 has no meaning.
+    K (n, n) are the exact dot products. By the lemma of Johnson and Lindenstrauss, ε is the smallest number with D ≥ 4
+    ln n/(ε²/2 − ε³/3), or 1 if there is none.
     """
     pairs = np.triu_indices(len(K), 1)
     before, after = (_squared_distances(G)[pairs] for G in (K, Z @ Z.T))

@@ -1,4 +1,4 @@
-"""Kernels between a tile of rows and fixed landmarks, in the map's precision, grouped by what they are functions of."""
+"""Kernels between a tile of rows and fixed landmarks: functions of dot products, distances and sums over columns."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from kafeat.contract.kernel_inputs import distances
 from kafeat.errors import UsageError
 from kafeat.types import Floats
 
-# The numbers of these profiles in the C file.
+# The codes of these functions in the C file.
 _PROFILES = {"gaussian": 0, "matern_1": 1, "rational_quadratic": 2, "matern_3": 3, "matern_5": 5}
 _TERMS = {"harmonic": 0, "cityblock": 1, "intersection": 2}
 _ACROSS = {64: 4, 32: 2}
-"""How many vectors of landmarks the loop computes at a time, for vectors of so many bytes. The C file agrees."""
+"""How many vectors of landmarks the compiled loop processes at a time, by the bytes of a vector. The C file agrees."""
 
 Profile = Literal["gaussian", "matern_1", "rational_quadratic", "matern_3", "matern_5"]
 Term = Literal["harmonic", "cityblock", "intersection"]
 
 Finish = Callable[[Floats], object]
-"""Turns c·r², or dot products, into the kernel, in place."""
+"""Turns c·r², or dot products, into the kernel in place."""
 
-# If the error of c‖x − l‖² in float64 is larger, differences are used, which cost about ten times as much.
+# If rounding in float64 may change c‖x − l‖² by more, it is computed from differences, at ten times the cost.
 _MOST_CANCELLED = 1e-6
 
 
 def exponential(scaled: Floats) -> None:
-    """Replace x by e^x."""
+    """Replace x by e^x in place."""
     np.exp(scaled, out=scaled)
 
 
 def profile_loop(profile: Profile | None, finish: Finish, dtype: np.dtype[Any], alpha: float = 0.0) -> Finish:
-    """Return a function that turns c·r² into a kernel in place, in C order, even if rounding made it negative.
+    """Return a function that turns c·r² into a kernel in place, in C order. Rounding may have given it a wrong sign.
 
-    c is −γ for gaussian, γ/α for rational_quadratic, and 2νγ for matern with ν = 1/2, 3/2 and 5/2. `finish` does it if
-    there is no loop.
+    c is −γ for gaussian, γ/α for rational_quadratic, and 2νγ for matern with ν = 1/2, 3/2 and 5/2. Without a compiled
+    loop, `finish` is used.
     """
     run = loop("profile", dtype, ARRAY, SIZE, FLAG, REALS[dtype.name])
     if run is None or profile is None:
@@ -51,9 +51,10 @@ def profile_loop(profile: Profile | None, finish: Finish, dtype: np.dtype[Any], 
 
 
 def sums_loop(term: Term, landmarks: Floats, dtype: np.dtype[Any]) -> Callable[[Floats, Floats], None]:
-    """Return a function that writes sums over the columns of X (n, d) and landmarks (m, d) into (n, m), in C order.
+    """Return a function that writes Σ_i t(x_i, l_i) for rows X (n, d) and landmarks (m, d) into (n, m), in C order.
 
-    The terms are xl/(x + l) for harmonic, 0 where x is 0, |x − l| for cityblock, and min(x, l) for intersection.
+    The terms t(x, l) are xl/(x + l), or 0 where x is 0, for harmonic, |x − l| for cityblock, and min(x, l) for
+    intersection.
     """
     size = vector_bytes()
     run = loop(f"sums_{size}", dtype, ARRAY, SIZE, SIZE, ARRAY, SIZE, FLAG, ARRAY) if size else None
@@ -74,7 +75,7 @@ def sums_loop(term: Term, landmarks: Floats, dtype: np.dtype[Any]) -> Callable[[
 
 
 def _sums(term: Term, landmarks: Floats, X: Floats, out: Floats) -> None:
-    """Do the same without a compiled loop, with one pass over the tile for each landmark."""
+    """Write the same sums without a compiled loop, with one pass over the tile for each landmark."""
     if term == "cityblock":  # in float64 by SciPy, which is as fast as passes in float32
         np.copyto(out, distances(X, landmarks, "cityblock"), casting="same_kind")
         return
@@ -88,28 +89,28 @@ def _sums(term: Term, landmarks: Floats, X: Floats, out: Floats) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Landmarks:
-    """Rows (m, d) to compare others with in `dtype`, and a divisor of the kernel."""
+    """Rows (m, d) with which a kernel compares others, the dtype to compute in, and a divisor of the kernel."""
 
     rows: Floats
     dtype: np.dtype[Any]
     scale: float = 1.0
     centre: Floats | None = None
-    """The point (d,) that kernels of the distance move to 0. None means the mean of the landmarks."""
+    """The point (d,) that kernels of a distance subtract from all rows. None means the mean of the landmarks."""
 
     @property
     def doubles(self) -> Floats:
-        """The rows in float64."""
+        """The landmark rows in float64."""
         return self.rows.astype(np.float64)
 
 
 Write = Callable[[Floats, Floats, Floats, Floats], object]
-"""Writes the kernel of rows (n, d) and landmarks into (n, m), C order. The last argument are buffers."""
+"""A function of rows (n, d), landmarks, an output (n, m) in C order, into which it writes the kernel, and buffers."""
 
 
 class KernelTile:
-    """k(x, l_j) of every row x of a tile with every landmark l_j.
+    """Computes k(x, l_j) for every row x of a tile and every landmark l_j.
 
-    `landmarks` are handed to `write` in `dtype`. It gets so many `buffers` (n, width), by default as wide as landmarks.
+    `write` gets the landmarks in `dtype` and this many `buffers` (n, width), by default as wide as the landmarks.
     """
 
     def __init__(
@@ -133,7 +134,7 @@ class KernelTile:
 
 
 def product_tile(landmarks: Floats, dtype: np.dtype[Any], finish: Finish | None = None) -> KernelTile:
-    """Return a function of x·l."""
+    """Return a kernel tile for x·l, or for a function of x·l that `finish` computes in place."""
 
     def write(X: Floats, landmarks: Floats, out: Floats, _: Floats) -> None:
         np.matmul(X, landmarks.T, out=out)
@@ -144,17 +145,18 @@ def product_tile(landmarks: Floats, dtype: np.dtype[Any], finish: Finish | None 
 
 
 def distance_tile(landmarks: Landmarks, factor: float, finish: Finish) -> KernelTile:
-    """Return a function of c‖x − l‖² = c‖x‖² + c‖l‖² − 2c x·l, by one matrix product: [x, ‖x‖², 1]·[−2cl, c, c‖l‖²].
+    """Return a kernel tile for a function of c‖x − l‖², by one matrix product: [x, ‖x‖², 1]·[−2cl, c, c‖l‖²].
 
-    Both sides are moved to `centre` first, because the sum cancels less if the rows lie near 0. Landmarks so far away
-    that float64 would cancel too much are compared by differences. Without a centre, as in files of format 1, it is the
-    mean of the landmarks, and no differences are used. A sum may have the wrong sign, which `finish` must handle.
+    `centre` is subtracted first, because the product loses fewer digits for rows near 0. Distances to landmarks that
+    are too far away even for float64 are computed from differences. Without a centre, as in files of format 1, it is
+    the mean of the landmarks, and no differences are used. Rounding may give a sum the wrong sign, which `finish` must
+    handle.
     """
     rows, dtype = landmarks.doubles, landmarks.dtype
     centre = (rows.mean(axis=0) if landmarks.centre is None else landmarks.centre).astype(dtype)
     moved = rows - centre
     norms = np.einsum("ij,ij->i", moved, moved)
-    # four terms of the size c‖l‖² where x is near l, and the kernel is not 0
+    # where x is near l, and the kernel is not 0, the sum has four terms of the size c‖l‖²
     cancelled = 4.0 * float(np.finfo(np.float64).eps) * abs(factor) * norms
     far = np.flatnonzero(cancelled > (np.inf if landmarks.centre is None else _MOST_CANCELLED))
     far_rows = rows[far]
@@ -176,10 +178,7 @@ def distance_tile(landmarks: Landmarks, factor: float, finish: Finish) -> Kernel
 def sums_tile(
     term: Term, landmarks: Landmarks, finish: Callable[[Floats, Floats], object] | None = None
 ) -> KernelTile:
-    """Return a function of sums over the columns, of the terms in `sums_loop`, with x, l ≥ 0 except for cityblock.
-
-    `finish` turns the sums (rows, m) of rows X (rows, d) into the kernel, in place.
-    """
+    """Return a kernel tile for the sums of `sums_loop`, which `finish` may turn into another kernel in place."""
     rows, dtype = np.ascontiguousarray(landmarks.rows, dtype=landmarks.dtype), landmarks.dtype
     # halves, so that sums of harmonic terms do not overflow
     halves = term == "harmonic"
@@ -198,7 +197,7 @@ def sums_tile(
 
 
 def call_kernel(function: Callable[[Floats, Floats], Any], X: Floats, Y: Floats) -> Floats:
-    """Return k(X, Y) from a function of the user, which may return a wrong shape."""
+    """Return k(X, Y) from the user's function, or raise an error if its shape is wrong."""
     values = np.asarray(function(X, Y))
     if values.shape != (len(X), len(Y)):
         raise UsageError(

@@ -1,7 +1,7 @@
-"""LAPACK without the interpreter lock, which SciPy's own functions hold, for minutes if a matrix is large.
+"""LAPACK routines without the interpreter lock (GIL). SciPy's functions hold it, for minutes if a matrix is large.
 
-While they hold it, no signal is handled and no other fold of a search goes on. The routines and their results are
-SciPy's, which it provides for Cython: https://docs.scipy.org/doc/scipy/reference/linalg.cython_lapack.html
+Meanwhile, Python handles no signals and other threads wait. The routines and their results are SciPy's, which it
+provides for Cython: https://docs.scipy.org/doc/scipy/reference/linalg.cython_lapack.html
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafeat.types import Array, Floats
 
 
 def top_eigenvectors(A: Floats, size: int) -> Floats:
-    """Return the eigenvectors (n, size) of the largest eigenvalues of a symmetric matrix (n, n), the largest last."""
+    """Return eigenvectors (n, size) of a symmetric matrix (n, n) for its largest eigenvalues, the largest last."""
     from scipy.linalg.lapack import dsyevr_lwork
 
     n, a = len(A), np.array(np.asarray_chkfinite(A), np.float64, order="F")
@@ -42,7 +42,7 @@ def cholesky(A: Floats, *, lower: bool = False) -> Floats:
 
 
 def solved(A: Floats, B: Floats) -> Floats:
-    """Return A⁻¹B of a positive definite matrix (n, n) and n numbers or rows."""
+    """Return A⁻¹B for a positive definite matrix A (n, n) and B (n,) or (n, k)."""
     a, b = (np.array(M, np.float64, order="F") for M in (A, B))
     _call("dpotrf", b"U", len(a), a, len(a))
     if b.size:
@@ -51,12 +51,12 @@ def solved(A: Floats, B: Floats) -> Floats:
 
 
 def _call(name: str, *arguments: bytes | int | float | Array) -> None:
-    """Call a routine, and raise an error if its last argument reports a failure."""
+    """Call a LAPACK routine, and raise an error if the status that it returns in its last argument is not 0."""
     failed = ctypes.c_int()
     _routine(name)(*map(_address, arguments), ctypes.byref(failed))
     if failed.value:
         raise np.linalg.LinAlgError(
-            f"{name}: expected a matrix that it can factor, got its code {failed.value}"
+            f"{name}: expected a matrix that it can factor, got LAPACK's error code {failed.value}"
         )
 
 
@@ -69,7 +69,7 @@ def _address(value: bytes | int | float | Array) -> Any:
 
 @cache
 def _routine(name: str) -> Any:
-    """Return a routine as a function that is called without the lock of the interpreter."""
+    """Return a LAPACK routine as a C function. ctypes calls it without the interpreter lock."""
     from scipy.linalg import cython_lapack
 
     routines: Any = cython_lapack.__pyx_capi__

@@ -20,14 +20,14 @@ from kafeat.types import Array, Floats
 
 _MOST_NUMBERS = 1 << 21
 _MOST_ITERATIONS = 500
-# Of the loss of a row, far below the statistical error.
+# Tolerance of the mean loss per row, far below the statistical error.
 _TOLERANCE = 1e-9
 
 
 class LogisticProblem:
-    """Features Z (n, D), targets (n, c) whose rows sum to 1, and weights (n,), to fit with any penalty by threads.
+    """Regression on features Z (n, D) with weights (n,). The rows of `targets` (n, c) sum to 1.
 
-    Penalties are multiples of the mean diagonal of the centred ZᵀZ. Sums are taken over blocks in a fixed order.
+    Penalties are multiples of the mean diagonal of the centred ZᵀZ. `jobs` threads add blocks of rows in a fixed order.
     """
 
     def __init__(self, Z: Floats, targets: Floats, weights: Floats, jobs: int) -> None:
@@ -50,7 +50,7 @@ class LogisticProblem:
         return self._weights[block] @ self._Z[block].astype(np.float64, copy=False)
 
     def penalty(self, multiple: float) -> float:
-        """Return λ for a multiple, above rounding errors."""
+        """Return λ for this multiple of the mean diagonal, but at least the size of rounding errors."""
         return max(multiple * (self._diagonal or 1.0), rounding_of(self._diagonal, len(self._zz)), LEAST)
 
     def fit(
@@ -58,14 +58,14 @@ class LogisticProblem:
     ) -> tuple[Floats, Floats]:
         """Return W (D, c) and b (c,) for a penalty λ.
 
-        `start` (D, c) is a W to begin with, and `tolerance` applies to the loss of a row.
+        `start` (D, c) is the initial W, and `tolerance` applies to the mean loss per row.
         """
         from scipy.linalg import solve_triangular
         from scipy.optimize import minimize
 
         D, c = len(self._zz), self._targets.shape[1]
         R = lapack.cholesky(self._zz / 4.0 + penalty * np.eye(D))
-        # In the units of V, an intercept also has a curvature of about 1.
+        # In this unit, the loss has a curvature of about 1 in an intercept, as in V.
         unit = np.sqrt(self._total / 4.0)
 
         def loss(flat: Floats) -> tuple[float, Floats]:
@@ -84,7 +84,7 @@ class LogisticProblem:
         return W, V[D] / unit - self._mean @ W
 
     def _loss(self, W: Floats, b: Floats) -> tuple[float, Floats, Floats]:
-        """Return the loss of centred features without the penalty, and its gradients."""
+        """Return the loss without the penalty, and its gradients with respect to W and to b, for centred features."""
         narrow = W.astype(self._Z.dtype)
         offset = b - self._mean @ W
 
@@ -107,7 +107,7 @@ class LogisticProblem:
 
 
 class LogisticMachine:
-    """Logistic regression with a penalty λ in memory. With a kernel K = LLᵀ, the features are L.
+    """Logistic regression in memory with a given penalty λ. For a kernel K = LLᵀ, the features are L.
 
     For two classes, λ is that of one vector w, as in other libraries: the vectors ±w/2 have half its squared norm.
     """
@@ -131,7 +131,7 @@ class LogisticMachine:
         self.coef_ = W.T
 
     def predict_proba(self, Z: Floats) -> Floats:
-        """Return probabilities (m, c) from features, or from kernels with the training rows."""
+        """Return the class probabilities (m, c) for features, or for kernel values with the training rows."""
         out: Floats = Z @ self.coef_.T + self._intercept
         softmax(out, 1.0, out)
         return out

@@ -26,14 +26,14 @@ from kafeat.maths.kernels.shift_invariant import RbfKernel
 from kafeat.maths.nystroem.projection import whitening
 from kafeat.types import Array, Floats
 
-# With fewer rows, the identity stays.
+# With fewer rows, the metric is the identity.
 LEAST_ROWS = 200
 _FREQUENCIES = 256
-# Landmarks of the map that judges a metric, and the share of the largest eigenvalue below which it drops directions.
+# The landmarks of the Nyström map that judges a metric, and the relative eigenvalue below which it drops directions.
 _LANDMARKS, _RCOND = 512, 1e-8
 # Directions with a smaller share of the variance than this count as constant.
 _ROUNDING = 1e-12
-# Multiples of the median rule of γ at first, and later of the best γ so far.
+# Candidates for γ, relative to the median rule in the first round, and to the best multiple so far in later rounds.
 _FIRST_MULTIPLES = [0.1, 0.3, 1.0, 3.0]
 _LATER_MULTIPLES = [0.3, 1.0, 3.0]
 
@@ -61,8 +61,8 @@ def learn_metric(
     dict of arrays
         `root` is L (d, r), or the weights (d,) of x ↦ x∘L. M is described by `spectrum` (d,), its eigenvalues, of which
         the largest is 1, and by `importance` (d,), its diagonal divided by its sum. `error_identity` and `error_kept`
-        are the errors on rows kept for this, with the identity and with L, as shares of the variance of the targets.
-        They are absent if the rows are too few, or too equal, to learn from.
+        are the errors with the identity and with L on rows that were used for nothing else, as shares of the variance
+        of the targets. They are absent if there are too few rows, or all are equal.
     """
     identity = np.ones(X.shape[1]) if diagonal else np.eye(X.shape[1])
     of_rows, of_guard, of_rounds, of_judges = rng.spawn(4)
@@ -82,7 +82,7 @@ def learn_metric(
         of_rounds,
     )
     best = min(learned, key=lambda found: found.ridge.error, default=first)
-    # The held-out rows chose among the rounds, so other rows judge the choice, by a map like those after a metric.
+    # The held-out rows have chosen the best round, so other rows judge it, by a Nyström map like those after a metric.
     seed = int(of_judges.integers(1 << 63))  # the same draws for both
     before, after = (_mapped(data, X[judged], Y[judged], one.root, seed) for one in (first, best))
     better = rank is not None or clearly_better(after, before)
@@ -98,9 +98,9 @@ def learn_metric(
 
 
 def _varying(X: Floats, diagonal: bool) -> Floats:
-    """Return the projection onto the directions in which rows vary: a matrix, or 1 or 0 for each column.
+    """Return the projection onto the directions in which rows vary: a matrix (d, d), or 1 or 0 for each column.
 
-    Waves also have slopes in the other directions, but the rows contain no information about them.
+    Cosines and sines also vary in the other directions, but the rows contain no information about them.
     """
     varies = np.ptp(X, axis=0) > 0.0
     if diagonal:
@@ -113,7 +113,7 @@ def _varying(X: Floats, diagonal: bool) -> Floats:
 
 
 def _in_units(X: Floats, rows: Array) -> Floats:
-    """Return X about the mean of these rows, in a unit in which squares fit float64."""
+    """Return X minus the mean of these rows, in a unit in which squares fit float64."""
     centred: Floats = X - X[rows].mean(axis=0)
     centred /= power_of_two(np.abs(centred[rows]).mean())
     return centred
@@ -121,7 +121,7 @@ def _in_units(X: Floats, rows: Array) -> Floats:
 
 @dataclass(frozen=True)
 class _Round:
-    """A matrix M, its root, and a ridge regression on cosines and sines of the rows times the root."""
+    """An estimate of M, its root L, and a ridge regression on Fourier features of XL."""
 
     M: Floats
     root: Floats
@@ -140,7 +140,7 @@ class _Data:
 def _rounds(
     data: _Data, start: Floats, iterations: int, alpha: float, rng: np.random.Generator
 ) -> Iterator[_Round]:
-    """Yield the start, a projection, and then an estimate for every iteration, until two in a row do not improve."""
+    """Yield a round with the projection `start`, then one per iteration, until two in a row do not improve."""
     M = L = start
     multiple, multiples = 1.0, _FIRST_MULTIPLES
     least, since = np.inf, 0
@@ -168,7 +168,7 @@ def _rounds(
 def _best_ridge(
     data: _Data, L: Floats, multiples: list[float], rng: np.random.Generator
 ) -> tuple[HeldOutRidge, Floats, float]:
-    """Return the ridge with the least held-out error over multiples of γ, its frequencies, and its multiple."""
+    """Return the ridge model with the least held-out error over multiples of γ, its frequencies, and its multiple."""
     of_gamma, of_draw = rng.spawn(2)
     Z, held = apply_root(data.X, L), apply_root(data.held, L)
     gamma = resolve_gamma("median", RbfKernel(), Z, of_gamma)
@@ -186,17 +186,17 @@ def _best_ridge(
 
 
 def _mapped(data: _Data, X: Floats, Y: Floats, L: Floats, seed: int) -> Floats:
-    """Return about the squared error of rows X (n, d) with targets Y (n, k), (n,), of ridge on many rbf landmarks.
+    """Estimate the squared errors (n,) of ridge on many rbf landmarks, for rows X (n, d) with targets Y (n, k).
 
-    It is that with some landmarks. A rotation helps few landmarks far more than many if rows have many columns, so what
-    these gain on half as many then counts twice, if there are as many more rows. γ is chosen with half of them.
+    They are measured with few landmarks, which a rotation helps far more than many if there are many columns. For a
+    matrix L, the gain from doubling the landmarks is therefore added once more. γ is chosen with half of them.
     """
     train, held, new = (apply_root(rows, L) for rows in (data.X, data.held, X))
     gamma = resolve_gamma("median", RbfKernel(), train, np.random.default_rng(seed))
     squares = [squared_distances(rows, train[:_LANDMARKS]) for rows in (train[:_LANDMARKS], train, held, new)]
 
     def fitted(m: int, multiple: float) -> tuple[float, Floats]:
-        """Return the error on the rows to choose by, and the squared errors of the others."""
+        """Return the mean error on the held-out rows, and the squared errors of the rows X."""
         K, *across = (np.exp(-multiple * gamma * squared[:, :m]) for squared in squares)
         white = whitening(*np.linalg.eigh(K[:m]), _RCOND)
         known, chosen, judged = (one @ white for one in across)
@@ -236,7 +236,7 @@ def _between_frequencies(X: Floats, frequencies: Floats, weights: Floats) -> Flo
 
 
 def apply_root(X: Floats, L: Floats) -> Floats:
-    """Return XL, or X∘L for weights L (d,)."""
+    """Return XL, or X∘L for weights L (d,) of the columns."""
     return X * L if L.ndim == 1 else X @ L
 
 

@@ -30,7 +30,7 @@ from kafeat.types import Array, Floats
 
 @dataclass(frozen=True)
 class LinearModel:
-    """ŷ = Zw + intercept, with w (D, k). With a kernel, Z are its values between rows and the training rows."""
+    """ŷ = Zw + intercept, with w (D, k). For kernel ridge, Z holds k(x, training rows)."""
 
     w: Floats
     intercept: Floats
@@ -42,7 +42,7 @@ class LinearModel:
 
     @property
     def nonzero(self) -> int:
-        """Return the number of inputs with a nonzero coefficient."""
+        """The number of inputs with a nonzero coefficient."""
         return int((self.w != 0.0).any(axis=1).sum())
 
 
@@ -52,37 +52,37 @@ R = TypeVar("R")
 PENALTIES = 10.0 ** np.arange(-7.0, 2.0)
 """Penalties relative to the mean eigenvalue of the Gram matrix, so that one grid serves all scales."""
 
-# Smaller numbers have lost digits, or their squares would.
+# Smaller numbers are too near to underflow: they, or their squares, have lost digits.
 LEAST = float(np.finfo(np.float64).tiny) * 1e30
-# Total bytes of the matrices that threads factor at the same time.
+# The most bytes of the matrices that threads factor at the same time.
 _MOST_BYTES = 1 << 30
 MOST_NUMBERS = 1 << 22
-"""Numbers in a block of rows, which are in float64 while they are added."""
-# A row has no meaningful error if the model repeats its target, whatever it is.
+"""The most numbers in a block of rows, which is converted to float64 while it is added."""
+# The largest leverage of a row. At leverage 1, the model would reproduce any target, and the error would mean nothing.
 _MOST_LEVERAGE = 1.0 - 1e-6
 
 
 def rounding_of(largest: float, size: int) -> float:
-    """Return the rounding error of a centred matrix (size, size) whose entries were at most `largest`."""
+    """Return the size of rounding errors in a centred matrix (size, size) whose entries were at most `largest`."""
     return 4.0 * size * float(np.finfo(np.float64).eps) * largest
 
 
 def solved(A: Floats, penalty: float, B: Floats) -> Floats:
-    """Return (A + λ)⁻¹B by Cholesky. Nine factors take a fifth of the time of one eigendecomposition."""
+    """Return (A + λ)⁻¹B by Cholesky. Nine penalties take a fifth of the time of one eigendecomposition."""
     A = A.copy()
     A.flat[:: len(A) + 1] += penalty
     return lapack.solved(A, B)
 
 
 def sharing(jobs: int, size: int) -> int:
-    """Return the number of threads for which matrices (size, size), one each, fit in memory."""
+    """Return how many of `jobs` threads can factor a matrix (size, size) each without using too much memory."""
     return max(1, min(jobs, _MOST_BYTES // (8 * size * size)))
 
 
 def each(work: Callable[[T], R], items: Iterable[T], jobs: int) -> list[R]:
     """Apply `work` to every item with `jobs` threads, and return the results in order."""
 
-    def quiet(item: T) -> R:  # overflow is visible in the result
+    def quiet(item: T) -> R:  # an overflow shows in the result
         with np.errstate(over="ignore", invalid="ignore"):
             return work(item)
 
@@ -92,7 +92,7 @@ def each(work: Callable[[T], R], items: Iterable[T], jobs: int) -> list[R]:
 
 @dataclass
 class RowSums:
-    """Sums over rows: their weight, Σz, Σy, ZᵀZ, ZᵀY and Σ‖y‖²."""
+    """Sums over rows with features z and targets y: the weight n, Σz, Σy, ZᵀZ, ZᵀY and Σ‖y‖²."""
 
     n: float
     z: Floats
@@ -103,12 +103,12 @@ class RowSums:
 
     @classmethod
     def empty(cls, width: int, targets: int) -> Self:
-        """Return the sums of no rows."""
+        """Return sums of 0, for no rows."""
         z, y = np.zeros(width), np.zeros(targets)
         return cls(0.0, z, y, np.zeros((width, width)), np.zeros((width, targets)), 0.0)
 
     def add(self, z: Floats, y: Floats, weights: Floats | None = None) -> None:
-        """Add rows z (n, D) with targets y (n, k), each as often as its weight (n,), or once."""
+        """Add rows z (n, D) with targets y (n, k), each multiplied by its weight (n,), 1 by default."""
         if weights is None:
             self.n += len(z)
             self.z += z.sum(axis=0)
@@ -124,7 +124,7 @@ class RowSums:
         self.yy += float((y**2).sum())
 
     def centred(self, z: Floats, y: Floats) -> tuple[Floats, Floats, float]:
-        """Return ZᵀZ, ZᵀY and Σ‖y‖² about the means z (D,) and y (k,)."""
+        """Return ZᵀZ, ZᵀY and Σ‖y‖² after subtracting z (D,) and y (k,) from all rows."""
         outer = np.outer(self.z, z)
         zz = self.zz - outer - outer.T + self.n * np.outer(z, z)
         zy = self.zy - np.outer(self.z, y) - np.outer(z, self.y) + self.n * np.outer(z, y)
@@ -137,9 +137,9 @@ class RowSums:
 
 @dataclass(frozen=True)
 class _System:
-    """Centred equations (A + λ)W = B of so many rows, about the means of the columns of A and of the targets.
+    """Equations (A + λ)W = B for `rows` rows. `means` and `level` were subtracted from inputs and targets.
 
-    `largest` is the largest entry of A before centring. W is divided by `scale`, the scale of the columns.
+    `largest` is the largest entry of A before centring. The columns are divided by `scale`.
     """
 
     A: Floats
@@ -152,7 +152,7 @@ class _System:
 
     @classmethod
     def of_sums(cls, sums: RowSums, scale: Floats) -> Self:
-        """Return the normal equations with columns divided by `scale`."""
+        """Return the normal equations for sums over rows, with columns divided by `scale`."""
         z, y = sums.z / sums.n, sums.y / sums.n
         zz, zy, _ = sums.centred(z, y)
         largest = float((sums.zz.diagonal() / scale**2).max(initial=0.0))
@@ -160,40 +160,40 @@ class _System:
 
     @classmethod
     def of_kernel(cls, K: Floats, Y: Floats) -> Self:
-        """Return the equations of a kernel matrix K (n, n), which are centred once for all penalties."""
+        """Return the equations for a kernel matrix K (n, n) and targets Y (n, k)."""
         (A, means), level = around_mean(K), Y.mean(axis=0)
         largest = float(np.abs(K).max(initial=0.0))
         return cls(A, Y - level, len(K), largest, means, level, np.ones(1))
 
     @property
     def rounding(self) -> float:
-        """Return the rounding error of A."""
+        """The size of rounding errors in A."""
         return rounding_of(self.largest, len(self.A))
 
     def penalty(self, relative: float) -> float:
-        """Return a penalty relative to the mean of the n eigenvalues of the Gram matrix, but above the rounding error.
+        """Return λ for a penalty relative to the mean of the n eigenvalues of ZZᵀ, but above rounding errors.
 
-        The matrix A (D, D) has the same trace, so a multiple of its mean diagonal is n/D times as much here. If all
-        inputs are equal, A is 0 and any penalty will do.
+        A (D, D) has the same trace, so a multiple of A's mean diagonal is n/D times as much relative to this mean. If
+        all inputs are equal, A is 0 and any penalty will do.
         """
         mean = float(np.trace(self.A)) / self.rows
         return max(relative * (mean if mean > max(self.rounding, LEAST) else 1.0), self.rounding)
 
     def solved(self, penalty: float) -> Floats:
-        """Return W for unscaled columns."""
+        """Return the coefficients W of the unscaled columns."""
         return solved(self.A, penalty, self.B) / self.scale[:, None]
 
 
-# Beyond this, NumPy's product of a matrix with itself counts entries in 32 bits and crashes the process.
+# For more columns, NumPy's product of a matrix with itself overflows a 32-bit counter and crashes the process.
 _MOST_COLUMNS = 46_340
-# The number of matrices (D, D): sums, their parts, and one system that is solved.
+# About how many matrices (D, D) are in memory: the sums of each part, their total, and one system to solve.
 _MATRICES = 12.0
 FEWER_COLUMNS = "put a map before it that has fewer outputs, such as projection or fourier"
-"""The remedy if a linear model has too many columns."""
+"""The remedy in errors about a linear model with too many columns."""
 
 
 class NormalEquations:
-    """Ridge regression on rows (n, D) with targets (n, k), from sums over the rows of each part of the folds.
+    """Ridge regression on rows (n, D) with targets (n, k), from sums over the rows of each fold.
 
     Memory is O(D²) for any number of rows, which must all be added before the first model is requested. With
     `standardize`, columns are divided by their standard deviation. `jobs` threads share the products and penalties. The
@@ -213,12 +213,12 @@ class NormalEquations:
         self._pivot: tuple[Floats, Floats] | None = None
         self._units: Floats = np.ones(width)
         self._jobs, self._standardize = jobs, standardize
-        # The penalty of the search, and the same in the unit of the columns, because the square of an extreme unit is 0
-        # or infinite.
+        # The penalty that `search` found, and the same in the unit of the columns: dividing it by the square of an
+        # extreme unit might give 0 or infinity.
         self._searched: tuple[float, float] | None = None
 
     def add(self, Z: Floats, Y: Floats, parts: Array, weights: Floats | None = None) -> None:
-        """Add every row to its part, as often as its weight (n,), or once."""
+        """Add every row to the sums of its fold in `parts` (n,), multiplied by its weight (n,) if there are weights."""
         if not len(Z):
             return
         if self._pivot is None:
@@ -242,7 +242,7 @@ class NormalEquations:
             )
 
     def add_blocks(self, Z: Floats, Y: Floats, parts: Array, weights: Floats | None = None) -> None:
-        """Add rows in memory, some at a time, because `add` needs them in float64."""
+        """Add rows that are in memory, block by block, because `add` converts them to float64."""
         for some in blocks(len(Z), Z.shape[1], MOST_NUMBERS):
             self.add(Z[some], Y[some], parts[some], None if weights is None else weights[some])
 
@@ -251,12 +251,12 @@ class NormalEquations:
         return reduce(operator.add, self._parts)
 
     @cached_property
-    @np.errstate(over="ignore")  # columns that are tiny compared with others overflow
+    @np.errstate(over="ignore")  # for columns that are tiny compared with others
     def _scale(self) -> tuple[Floats, float]:
-        """The divisors of the columns before the penalty applies, and the unit of the columns in the penalty."""
+        """The divisors of the columns, and the unit in which the penalty counts."""
         if not self._standardize:
             unit = float(self._units.max())
-            return unit / self._units, unit  # back to one unit for all columns
+            return unit / self._units, unit  # one unit for all columns
         total = self._total
         spread = np.sqrt(np.maximum(total.zz.diagonal() - total.z**2 / total.n, 0.0) / total.n)
         # a column that is constant except for rounding is not used
@@ -265,7 +265,7 @@ class NormalEquations:
 
     @property
     def _about(self) -> tuple[Floats, Floats]:
-        """The point about which columns and targets are summed."""
+        """The point that is subtracted from columns and targets before they are summed."""
         if self._pivot is None:
             raise ValueError("no rows were added")
         return self._pivot
@@ -291,26 +291,26 @@ class NormalEquations:
 
     @np.errstate(over="ignore")
     def model_of(self, multiple: float, parts: Sequence[int] = ()) -> LinearModel:
-        """Return the model with this multiple of the mean diagonal as penalty, from rows of some parts or of all."""
+        """Return the model for a penalty of `multiple` times the mean diagonal, from all rows or from these `parts`."""
         system = self._system(self._of(parts) if parts else self._total)
-        # a matrix of zeros has a factor with any penalty above 0
+        # a matrix of zeros needs a penalty above 0 to be factored
         return self._model(system, system.penalty(max(multiple, LEAST) * system.rows / len(system.A)))
 
     @np.errstate(over="ignore")
     def held_out(
         self, multiple: float, Z: Floats, Y: Floats, parts: Array, weights: Floats | None = None
     ) -> Floats:
-        """Return predictions (n, k) of rows by models that have not seen them; NaN where there is none.
+        """Return predictions (n, k) of training rows by models that have not seen them, or NaN if there are none.
 
-        The rows Z (n, D) with targets Y (n, k) are among those that were added. With random folds, each row is left out
-        individually: ŷ₋ᵢ = yᵢ − rᵢ/(1 − hᵢ), with hᵢ = zᵢᵀ(A + λ)⁻¹zᵢ + 1/n. Otherwise its part is left out.
+        The rows Z (n, D) with targets Y (n, k) have been added before. With random folds, each prediction leaves out
+        only its row: ŷ₋ᵢ = yᵢ − rᵢ/(1 − hᵢ), with hᵢ = zᵢᵀ(A + λ)⁻¹zᵢ + 1/n. Otherwise, it leaves out the row's fold.
         """
         if self.folds.edges is None:
             return self._alone(multiple, Z, Y, np.ones(len(Z)) if weights is None else weights)
         return self.without_part(multiple, Z, parts)
 
     def without_part(self, multiple: float, Z: Floats, parts: Array) -> Floats:
-        """Return predictions (n, k) of rows Z (n, D) by models without their part; NaN if it is all there is."""
+        """Return predictions (n, k) of rows Z (n, D) by models without the row's fold; NaN if it is the only one."""
         out = np.full((len(Z), len(self._parts[0].y)), np.nan)
         for cut in self.cuts:
             rows = parts == cut.held
@@ -320,7 +320,7 @@ class NormalEquations:
 
     @np.errstate(over="ignore")
     def _alone(self, multiple: float, Z: Floats, Y: Floats, weights: Floats) -> Floats:
-        """Return the predictions for rows when each is left out individually."""
+        """Return leave-one-out predictions (n, k) for training rows."""
         from scipy.linalg import solve_triangular
 
         system, (middle, _) = self._system(self._total), self._about
@@ -344,20 +344,20 @@ class NormalEquations:
         return LinearModel(slopes, intercept, inner * unit * unit)
 
     def scores(self, multiples: Floats) -> Floats:
-        """Return the cross-validated R² of penalties, which are these multiples of the mean diagonal of centred ZᵀZ."""
+        """Return the cross-validated R² of each penalty, given as multiples of the mean diagonal of the centred ZᵀZ."""
         errors, spread = self._errors(lambda system: multiples * system.rows / len(system.A))
         return 1.0 - errors / spread if spread > 0.0 else np.zeros(len(multiples))
 
     def squares(self) -> Floats:
-        """Return the mean square of each column about its mean, (D,)."""
+        """Return the variance of each column, (D,)."""
         total = self._total
         centred = total.zz.diagonal() - total.z**2 / total.n
         return np.maximum(centred, 0.0) / total.n * self._units**2
 
     def _errors(self, relatives: Callable[[_System], Floats]) -> tuple[Floats, float]:
-        """Return the cross-validated sum of squared errors for every penalty, and that of the means.
+        """Return the cross-validated sum of squared errors of every penalty, and of predicting the mean.
 
-        `relatives` returns the penalties for the equations of the other rows, relative to the mean eigenvalue.
+        For the equations of the training folds, `relatives` returns penalties relative to the mean eigenvalue.
         """
         cuts = [(self._of(cut.train), self._parts[cut.held]) for cut in self.cuts]
         cuts = [(rest, held) for rest, held in cuts if rest.n and held.n]
@@ -371,7 +371,7 @@ class NormalEquations:
         return errors, spread
 
     def _missed(self, system: _System, held: RowSums, relatives: Floats) -> tuple[Floats, float]:
-        """Return the sum of squared errors on the held-out rows for every penalty, and that of the means."""
+        """Return the sum of squared errors on held-out rows for every penalty, and for predicting the mean."""
         zz, zy, yy = held.centred(system.means, system.level)
 
         def missed(relative: float) -> float:
@@ -385,7 +385,7 @@ class NormalEquations:
 
 
 class KernelRidge:
-    """A kernel matrix K (n, n) with targets Y (n, k), ready for ridge regression with the same penalties."""
+    """Kernel ridge regression for a kernel matrix K (n, n) and targets Y (n, k)."""
 
     def __init__(self, K: Floats, Y: Floats, folds: Folded, jobs: int = 1) -> None:
         largest = float(np.abs(K).max(initial=0.0))
@@ -402,7 +402,7 @@ class KernelRidge:
         return _System.of_kernel(self._K, self._Y).penalty(relative) * self._unit
 
     def _errors(self, held: Array, rest: Array) -> Floats:
-        """Return the sum of squared errors on the held rows for every penalty."""
+        """Return the sum of squared errors on the `held` rows for every penalty, after learning from the `rest`."""
         system = _System.of_kernel(self._K[np.ix_(rest, rest)], self._Y[rest])
         K, Y = self._K[np.ix_(held, rest)], self._Y[held]
 

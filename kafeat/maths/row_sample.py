@@ -21,19 +21,19 @@ Hashes = npt.NDArray[np.uint64]
 
 
 def row_hashes(seed: int, start: int, rows: int) -> Hashes:
-    """Return a hash of each row number from `start` on (splitmix64, Steele et al. 2014). All hashes differ."""
+    """Return a hash for each of `rows` row numbers from `start` on (splitmix64, Steele et al. 2014). All differ."""
     return mixed(seed, np.arange(start, start + rows, dtype=np.uint64))
 
 
 def mixed(seed: int, numbers: Hashes) -> Hashes:
-    """Return a hash of each number, computed as in `row_hashes`."""
+    """Return the hash of each row number, as in `row_hashes`."""
     key = np.random.SeedSequence(seed, spawn_key=(0,)).generate_state(1, np.uint64)[0]
     with np.errstate(over="ignore"):
         return splitmix64((numbers + key) * np.uint64(GAMMA))
 
 
 GAMMA = 0x9E3779B97F4A7C15
-"""The step from a state of splitmix64 to the next."""
+"""The constant that splitmix64 adds to its state for each number."""
 
 
 def splitmix64(z: Hashes) -> Hashes:
@@ -44,7 +44,7 @@ def splitmix64(z: Hashes) -> Hashes:
 
 
 def smallest(seed: int, rows: int, size: int) -> npt.NDArray[np.int64]:
-    """Return the numbers (size,) of the rows with the smallest hashes among `rows`, ascending, which a sample keeps."""
+    """Return the row numbers (size,), ascending, that a sample of that size keeps of `rows` rows."""
     sample = RowSample(seed, size)
     for start in range(0, rows, _AT_ONCE):
         n = min(_AT_ONCE, rows - start)
@@ -54,14 +54,14 @@ def smallest(seed: int, rows: int, size: int) -> npt.NDArray[np.int64]:
 
 
 _AT_ONCE = 1 << 20
-# Numbers in surplus rows before a sample is trimmed: merging takes time, and surplus rows take memory.
+# A sample keeps surplus rows of at most about this many numbers before it is trimmed, because trimming takes time.
 _SPARE_NUMBERS = 1 << 24
 
 
 class RowSample:
-    """A sample that keeps the `size` rows (all if None) with the smallest, or the largest, hashes of those it is given.
+    """A sample of `size` rows (all if None): those with the smallest hashes or, with `largest`, the largest.
 
-    With enough rows, a sample of the largest shares no row with the sample that a fit with the same seed has seen.
+    If there are enough rows, a sample by the largest hashes shares no row with the fit sample of the same seed.
     """
 
     def __init__(self, seed: int, size: int | None, largest: bool = False) -> None:
@@ -73,25 +73,25 @@ class RowSample:
 
     @property
     def empty(self) -> bool:
-        """True if there are no rows."""
+        """True if the sample has no rows."""
         return not self._kept
 
     @property
     def parts(self) -> list[Array]:
-        """The rows so far, in parts (k, d)."""
+        """The rows added so far, as one array (k, d) for each call of `add`, or fewer."""
         return [part[2] for part in self._parts]
 
     def __len__(self) -> int:
         return self._kept
 
     def copied(self) -> RowSample:
-        """Return a sample that can get more rows without changing this one. The rows are shared."""
+        """Return a copy to which rows can be added without changing this sample. Both share the rows so far."""
         other = copy(self)
         other._parts = list(self._parts)
         return other
 
     def where(self, taken: npt.NDArray[np.bool_]) -> RowSample:
-        """Return a sample of those of its rows, in order, for which a mask is true."""
+        """Return a sample of the rows, in row order, for which the mask `taken` is true."""
         self._compact()
         [(order, rows, X, about)], other = self._parts, copy(self)
         known = {name: values[taken] for name, values in about.items()}
@@ -100,7 +100,7 @@ class RowSample:
         return other
 
     def choose(self, start: int, rows: int) -> npt.NDArray[np.intp]:
-        """Return the rows among start … start + rows − 1 that may belong to the sample, as offsets."""
+        """Return which of the rows start … start + rows − 1 may belong to the sample, as offsets from `start`."""
         return np.flatnonzero(self._candidates(self._order(start, rows)))
 
     def _order(self, start: int, rows: int) -> Hashes:
@@ -109,7 +109,7 @@ class RowSample:
 
     @property
     def labelled(self) -> bool | None:
-        """True if the rows have labels, or None without rows."""
+        """True if the rows have labels, or None if there are no rows."""
         return "label" in self._parts[0][3] if self._parts else None
 
     def _candidates(self, order: Hashes) -> npt.NDArray[np.bool_]:
@@ -125,9 +125,9 @@ class RowSample:
         X: Array | TextRows,
         **about: Array | None,
     ) -> None:
-        """Add the rows that `choose` named, from a chunk of `rows` rows: X (k, d), and what is known `about` them.
+        """Add the rows X (k, d) at the `offsets` from `choose`, of a chunk of `rows` rows that begins at `start`.
 
-        That is an array (k,) or (k, m) for each name, such as `label`, or None.
+        `about` has arrays (k,) or (k, m) of what is known about the rows, such as `label`; None is left out.
         """
         self.n_rows += rows
         if not len(offsets):
@@ -153,7 +153,7 @@ class RowSample:
         self._kept = len(keep)
 
     def _moved(self, kept: npt.NDArray[np.int64]) -> Array:
-        """Return the rows with these numbers. A part is released once copied, so X is never held twice."""
+        """Return the rows with these numbers as one array. Each part is freed once it is copied."""
         _, _, first, _ = self._parts[0]
         texts = isinstance(first, TextRows)
         X: Any = first.blank(len(kept)) if texts else np.empty((len(kept), first.shape[1]), first.dtype)
@@ -165,7 +165,7 @@ class RowSample:
         return X
 
     def result(self) -> tuple[npt.NDArray[np.int64], Array, Mapping[str, Array]]:
-        """Return row numbers (k,), rows (k, d), and what is known about them, in row order. There must be a row."""
+        """Return row numbers (k,), rows (k, d) and `about` of the sample, in row order. It must have a row."""
         self._compact()
         _, rows, X, about = self._parts[0]
         return rows, X, about

@@ -1,4 +1,4 @@
-"""Scores of predictions. Each is one object. Higher is better, so errors count as negative scores."""
+"""Scores of predictions, each an object of `Score`. Higher is better, so errors count as negative scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REMEDIES: dict[Judged, str] = {
 }
 _OF_TRIALS: tuple[Judged, ...] = ("probabilities",)
 INTERVAL = 0.9
-"""The default probability of the intervals that are scored."""
+"""The probability of intervals that is scored by default."""
 
 
 @dataclass(frozen=True)
@@ -29,17 +29,17 @@ class Score:
     """A score or an error by which predictions are judged.
 
     Attributes:
-        name: Its name in options and in JSON.
-        kind: The task that it is for; None for both.
-        measure: Returns it, as it is usually stated, for predictions (n, k) of classes and the numbers of the true ones
-            (n,), or for predicted numbers or probabilities (n, k) and the true ones (n, k). For intervals, the
-            arguments are their ends (n, 2, k), the true numbers, and the probability.
-        title: Its name for people; empty if that is the name itself.
+        name: The name in options and in JSON.
+        kind: The task; None if the score fits both.
+        measure: A function that returns the score, with errors positive, for predictions (n, k) of classes and the
+            numbers of the true ones (n,), or for predicted numbers or probabilities (n, k) and the true ones (n, k).
+            For intervals, the arguments are their ends (n, 2, k), the true numbers, and the probability.
+        title: The name in tables; empty if that is `name`.
         is_error: True if lower is better. The best value is then 0, and otherwise 1.
-        judges: The predictions that it needs: numbers of any size, probabilities of classes, or intervals.
-        noise: Its standard error from the score and the number of rows by a formula; None uses resampled rows.
-        unit: The power of the label's unit in it.
-        level: The probability of the intervals that it judges.
+        judges: The predictions that the score needs: numbers of any size, probabilities of classes, or intervals.
+        noise: A formula for the standard error, given the score and the number of rows; None resamples rows.
+        unit: The power of the label's unit in the score: 1 for an absolute error, 2 for a squared one.
+        level: The probability of the intervals.
     """
 
     name: str
@@ -57,12 +57,12 @@ class Score:
 
     @property
     def needs_probabilities(self) -> bool:
-        """True if it judges probabilities of classes, not scores of any size."""
+        """True if the score needs probabilities of classes, not just numbers that rank them."""
         return self.judges == "probabilities"
 
     @property
     def is_noisy(self) -> bool:
-        """True if it counts right rows, so that small differences between maps are often due to chance."""
+        """True if the score counts correct rows, so that small differences between maps are often due to chance."""
         return self.noise is _noise_of_share
 
     @property
@@ -71,33 +71,34 @@ class Score:
         return 0.0 if self.is_error else 1.0
 
     def stated(self, score: float) -> float:
-        """Return a score as it is usually stated: errors are positive."""
+        """Return a score (higher is better) as it is usually reported, or the reverse: errors change their sign."""
         return -score if self.is_error else score
 
     def of(self, task: PredictionTask, predicted: Floats, labels: Array) -> float:
-        """Return the score of predicted targets (n, k), or ends (n, 2, k); NaN if it is not defined."""
+        """Return the score (higher is better) of predictions (n, k) or interval ends (n, 2, k); NaN if undefined."""
         if self.kind not in (None, task.kind):
             raise self.refused(task.kind)
         return self.stated(self.figure(task, predicted, labels))
 
     def figure(self, task: PredictionTask, predicted: Floats, labels: Array) -> float:
-        """Return the score or the error as it is usually stated."""
+        """Return the score as it is usually reported: errors are positive."""
         if not np.isfinite(predicted).all():
             return float("nan")
         if self.kind is None:
             return self.measure(predicted, task.targets(labels))
         if task.classes is None:
-            unit = task.unit if self.unit else 1.0  # squares in the unit of the label may overflow
+            unit = (
+                task.unit if self.unit else 1.0
+            )  # scaled, because squares in the unit of the label may overflow
             levels = (self.level,) if self.judges == "intervals" else ()
             return self.measure(predicted * unit, task.targets(labels) * unit, *levels)
         truth = task.targets(labels) if self.needs_probabilities else task.numbers(labels)
         return self.measure(of_all_classes(predicted), truth)
 
     def of_constant(self, task: PredictionTask, known: Array, labels: Array) -> float:
-        """Return the score on `labels` of one prediction for all rows: the mean of `known`, or the shares of classes.
+        """Return the score on `labels` of a constant prediction: the mean of `known` labels, or class frequencies.
 
-        The class with the largest share is predicted, and an interval lies between quantiles. A map is worth what it
-        gains over this.
+        The most frequent class is predicted, and intervals are between quantiles. Maps have to beat this score.
         """
         if self.judges == "intervals":
             shares = [(1.0 - self.level) / 2.0, (1.0 + self.level) / 2.0]
@@ -106,23 +107,23 @@ class Score:
         return self.of(task, constant_predictions(task, known, len(labels)), labels)
 
     def check(self, who: str, predicts: Collection[Judged]) -> Score:
-        """Return the score if it can judge the predictions of `who`, or raise an error."""
+        """Return this score, or raise an error if it needs other predictions than `who` makes."""
         if self.judges in ("numbers", *predicts):
             return self
         raise UsageError(
-            f"scoring: expected a score of what {who} predicts, got {self.name}, which judges {self.judges}: "
+            f"scoring: expected a score of what {who} predicts, got {self.name}, which needs {self.judges}: "
             f"{_REMEDIES[self.judges]}"
         )
 
     def refused(self, kind: Kind) -> DataError:
-        """Return the error about labels for the other task."""
+        """Return the error for a label of this kind, which the score does not fit."""
         names = [score.name for score in scores_of(kind)]
         label = "numbers" if kind == "regression" else "classes"
         return DataError(f"scoring: expected {' or '.join(names)} for a label of {label}, got {self.name}")
 
 
 def constant_predictions(task: PredictionTask, known: Array, n: int) -> Floats:
-    """Return the mean of known numbers, or the shares of known classes, for n rows, (n, k)."""
+    """Return the mean of the known numbers, or the frequencies of the known classes, for each of n rows, (n, k)."""
     constant = task.targets(known).mean(axis=0)
     return np.broadcast_to(constant, (n, len(constant)))
 
@@ -141,7 +142,7 @@ def _balanced_accuracy(predicted: Floats, classes: Array) -> float:
 
 
 def _f1(predicted: Floats, classes: Array) -> float:
-    """Return the mean over the classes."""
+    """Return the F1 score, averaged over the classes."""
     chosen = predicted.argmax(axis=1)
     each = []
     for one in np.union1d(classes, chosen):
@@ -151,7 +152,7 @@ def _f1(predicted: Floats, classes: Array) -> float:
 
 
 def _auc(predicted: Floats, classes: Array) -> float:
-    """Return the mean over the classes, each against the others (Hand & Till 2001, without weights)."""
+    """Return the area under the ROC curve, averaged over each class against the rest (Hand & Till 2001)."""
     from scipy.stats import rankdata
 
     each = []
@@ -166,13 +167,13 @@ def _auc(predicted: Floats, classes: Array) -> float:
 
 
 def _log_loss(predicted: Floats, truth: Floats) -> float:
-    """Return the mean over the rows of −Σ q log p over the classes, for the true q; p is at least machine epsilon."""
+    """Return the mean of −Σ q log p over rows, with p clipped to machine epsilon, for true probabilities q."""
     logs = np.log(np.maximum(predicted, np.finfo(np.float64).eps))
     return -float((truth * logs).sum(axis=1).mean())
 
 
 def _brier(predicted: Floats, truth: Floats) -> float:
-    """Return the mean over the rows of Σ (p − q)² over the classes, for the true q (Brier 1950)."""
+    """Return the mean of Σ (p − q)² over rows, for true probabilities q (Brier 1950)."""
     return float(np.square(predicted - truth).sum(axis=1).mean())
 
 
@@ -185,14 +186,14 @@ def _mse(predicted: Floats, Y: Floats) -> float:
 
 
 def _rmse(predicted: Floats, Y: Floats) -> float:
-    """Return the root over all rows and labels; differences are scaled, as their squares may overflow."""
+    """Return the root mean squared error over all rows and labels, computed in a unit in which squares fit float64."""
     errors = np.abs(Y - predicted)
     largest = float(errors.max())
     return largest * float(np.sqrt(np.square(errors / largest).mean())) if largest else 0.0
 
 
 def _pinball(ends: Floats, Y: Floats, level: float) -> float:
-    """Return the mean of max(q e, (q − 1) e) over rows and both ends, for e = y − end (Koenker & Bassett 1978).
+    """Return the pinball loss max(q e, (q − 1) e), e = y − end, averaged over rows and ends (Koenker & Bassett 1978).
 
     The lower end is the quantile q = (1 − level)/2 of the label, and the upper end is (1 + level)/2.
     """
@@ -201,13 +202,13 @@ def _pinball(ends: Floats, Y: Floats, level: float) -> float:
 
 
 def _noise_of_share(score: float, rows: int) -> float:
-    """Return √(p(1 − p)/n) for a share p of right rows or, if it is negative, of wrong rows."""
+    """Return the standard error √(p(1 − p)/n) of a share p of correct rows or, if it is negative, of wrong ones."""
     share = min(abs(score), 1.0)
     return float(np.sqrt(share * (1.0 - share) / max(rows, 1)))
 
 
 def _noise_of_r2(score: float, rows: int) -> float:
-    """Return 2|R|(1 − R²)/√n (Olkin & Finn 1995)."""
+    """Return the standard error 2|R|(1 − R²)/√n of R² (Olkin & Finn 1995)."""
     share = min(max(score, 0.0), 1.0)
     return float(2.0 * np.sqrt(share / max(rows, 1)) * (1.0 - share))
 
@@ -239,11 +240,11 @@ if TYPE_CHECKING:
 else:
     ScoringName = Literal[("auto", *SCORES)]
 PROPER: dict[Kind, Score] = {"classification": SCORES["log_loss"], "regression": SCORES["r2"]}
-"""The default scores for choosing a map: accuracy prefers constants if one class is common."""
+"""The scores by which maps are chosen by default. Accuracy would prefer constant predictions of a frequent class."""
 
 
 def scores_of(kind: Kind) -> list[Score]:
-    """Return the scores and errors of a task."""
+    """Return all scores for a kind of task, including errors."""
     return [score for score in SCORES.values() if score.kind == kind]
 
 
@@ -254,10 +255,10 @@ def score_for(
     predicts: Collection[Judged] = _OF_TRIALS,
     level: float = INTERVAL,
 ) -> Score:
-    """Return the score with this name; None and auto stand for the usual score of the task.
+    """Return the score with this name; None and "auto" mean the default score of the task.
 
-    `level` is the probability of intervals. Scores of the other task are refused, and so are scores that cannot judge
-    the predictions of `who`.
+    `level` is the probability of intervals. It is an error if the score is for the other task, or needs other
+    predictions than `who` makes.
     """
     usual = name in (None, "auto")
     score = replace(scores_of(kind)[0] if usual else SCORES[str(name)], level=level)

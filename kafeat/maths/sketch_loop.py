@@ -1,9 +1,9 @@
 """The compiled loop of TensorSketch: count sketches, Fourier transforms and their product, a few rows at a time.
 
-The outputs are numbers of the spectrum of a random sketch. Each frequency of a product of count sketches estimates a
-kernel without bias by itself, and different ones are not correlated: over the buckets, E e^(−2πi(k − k')(h − h')/L) =
-0. So the outputs can be numbers of a transform of any sufficient length L. A power of two is the fastest. Frequency 0
-(and L/2) is real and has a larger variance, so it is used only if the number of outputs requires it.
+The outputs are numbers of the spectrum of a random sketch. Each frequency of a product of count sketches is an unbiased
+estimate of the kernel, and different frequencies are not correlated: over random buckets h and h', E e^(−2πi(k − k')(h
+− h')/L) = 0. So any of the frequencies of a transform of any length L can be outputs. A power of two is the fastest.
+Frequencies 0 and L/2 are real and have a larger variance, so they are used only if the number of outputs requires it.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from kafeat.contract.sparse_product import csr_addresses
 from kafeat.contract.tile import Rows, SparseRows
 from kafeat.types import Array, Floats
 
-# The least width of a sketch, and length of a transform.
+# The smallest width of a sketch and length of a transform.
 _LEAST = 8
-# What the sketch is of, depending on what other outputs carry. The numbers are those in the C file.
+# Which terms are sketched: all, all but the constant one, or all but this and the linear ones. The C file has these
+# codes.
 _WHOLE, _BUT_CONSTANT, _BUT_LINEAR = 0, 1, 2
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """The `count` outputs Re P_k, Im P_k, … that are used from a transform of `length` real numbers."""
+    """Which `count` of the numbers Re P_k, Im P_k, … of a Fourier transform of `length` real numbers are outputs."""
 
     count: int
     length: int
@@ -40,7 +41,7 @@ class Spectrum:
 
     @property
     def size(self) -> int:
-        """The number of frequencies that a real transform gives."""
+        """The number of frequencies of a transform of `length` real numbers."""
         return self.length // 2 + 1
 
     @cached_property
@@ -55,23 +56,23 @@ class Spectrum:
 
     @cached_property
     def amplitudes(self) -> Floats:
-        """The factor (count,) of each output of a mean: √2 larger if it also stands for the opposite frequency."""
+        """The factor (count,) that makes dot products of outputs means; √2 larger if −k is a frequency as well."""
         k = self.frequencies
         real = (k == 0) | (2 * k == self.length)
         return np.sqrt(np.where(real, 1.0, 2.0) / self.count)
 
 
 def spectrum_for(count: int) -> Spectrum:
-    """Return the shortest transform whose length is a power of two and that has so many numbers."""
+    """Return the spectrum of the shortest transform with so many usable numbers whose length is a power of two."""
     if count >= _LEAST and count & (count - 1) == 0:
         return Spectrum(count, count)
-    # in addition to frequency L/2, and frequency 0 for an even count
+    # the transform must also have frequency L/2 and, for an even count, frequency 0, which are not used
     needed = count + 1 + (count % 2 == 0)
     return Spectrum(count, max(_LEAST, 1 << (needed - 1).bit_length()))
 
 
 class SketchLoop:
-    """Products of the spectra of count sketches of [x, 1]: input i goes to buckets[:, i] with factors[:, i]."""
+    """The compiled TensorSketch of [x, 1]. In sketch q, input i times factors[q, i] is added to buckets[q, i]."""
 
     def __init__(
         self, factors: Floats, buckets: Array, spectrum: Spectrum, dtype: np.dtype[Any], run: Loop
@@ -84,7 +85,7 @@ class SketchLoop:
         self._amplitudes, self._rest = amplitudes, _WHOLE
         self._numbers = (
             buckets.astype(np.int32, order="C"),
-            # the loop expects halves
+            # the C loop expects halves of the factors
             np.ascontiguousarray(0.5 * factors, dtype=dtype),
         )
         self._tables = (
@@ -93,13 +94,13 @@ class SketchLoop:
             places(n).astype(np.int32),
             amplitudes.astype(dtype),
         )
-        # nobody reads these, unless terms are left out
+        # not read unless terms are left out
         self._constants = self._below = np.zeros(0, dtype=dtype)
 
     def leave_out(self, constants: Iterable[Array], linear: bool) -> None:
-        """Leave out the terms that other outputs carry: the constant one, and with `linear` those of one x.
+        """Leave out the terms that other outputs carry: the constant one and, with `linear`, the linear ones.
 
-        `constants` are p spectra (L//2 + 1,) of the 1 after the inputs, whose factors must be 0.
+        `constants` are the spectra (L//2 + 1,) of the constant 1 in each sketch. Its factors must be 0.
         """
         self._constants = np.empty((self.degree, self._n + 1, 2), self.dtype)
         self._below, below = np.empty_like(self._constants), self._amplitudes.astype(complex)
@@ -109,12 +110,12 @@ class SketchLoop:
         self._rest = _BUT_LINEAR if linear else _BUT_CONSTANT
 
     def scratch(self) -> Floats:
-        """Return the buffer of one worker."""
+        """Return a buffer for one worker."""
         lanes = vector_bytes() // self.dtype.itemsize
         return aligned(lanes * (self.n_features_in + 6 * self._n + 4), self.dtype)
 
     def write(self, X: Rows, out: Floats, scratch: Floats) -> bool:
-        """Write the outputs of rows X (n, d) into `out`. Return False if one is not finite."""
+        """Write the outputs for rows X (n, d) into `out`. Return False if one of them is not finite."""
         if isinstance(X, SparseRows):
             addresses, kept = csr_addresses(X)
             rows: tuple[int | None, ...] = addresses
@@ -135,7 +136,7 @@ class SketchLoop:
 def sketch_loop(
     factors: Floats, buckets: Array, spectrum: Spectrum, dtype: np.dtype[Any]
 ) -> SketchLoop | None:
-    """Return the loop, or None if NumPy has to compute, because it only has transforms of powers of two."""
+    """Return the compiled loop, or None if there is none for this length, which must be a power of two."""
     arguments = [ARRAY, ARRAY, ARRAY, SIZE, SIZE, ARRAY, ARRAY, SIZE, SIZE, *[ARRAY] * 6]
     arguments += [FLAG, SIZE, SIZE, ARRAY, ARRAY, SIZE, SIZE]
     run = loop(f"tensor_sketch_{vector_bytes()}", dtype, *arguments, result=FLAG)
@@ -146,7 +147,7 @@ def sketch_loop(
 
 
 def places(n: int) -> Array:
-    """Return the places of the frequencies in a transform of n numbers, which works in quarters, then halves."""
+    """Return the position of each frequency in the output of the C loop's transform (radix 4, then 2) of n numbers."""
     if n == 1:
         return np.zeros(1, dtype=np.int64)
     parts = 4 if n >= 4 else 2
@@ -157,11 +158,11 @@ def places(n: int) -> Array:
 
 
 def _turns(count: int, angle: float, dtype: np.dtype[Any]) -> Floats:
-    """Return the real and the imaginary part of e^(−i·angle·t) for t < count."""
+    """Return e^(−i·angle·t) for t < count, as pairs of a real and an imaginary part."""
     t = angle * np.arange(count)
     return _interleaved(np.cos(t) - 1j * np.sin(t), dtype)
 
 
 def _interleaved(numbers: Array, dtype: np.dtype[Any]) -> Floats:
-    """Return real and imaginary parts, alternating."""
+    """Return complex numbers as pairs of a real and an imaginary part."""
     return np.stack([numbers.real, numbers.imag], axis=-1).astype(dtype)

@@ -1,6 +1,6 @@
-"""Mean targets of categories, shrunk by empirical Bayes, from sums that leave out those of a row's own fold.
+"""Target encoding: the mean target of each category, shrunk by empirical Bayes, without the rows of a row's own fold.
 
-For a category with many rows but few different contents, no sums are left out.
+For a category with many rows but few different ones, the mean is over the rows of all folds.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from kafeat.maths.content_folds import FEW, EqualRows, folds_of, frequent
 from kafeat.maths.row_sample import Hashes
 from kafeat.types import Array, Floats, Mask
 
-# Parts of the contents of a value. Their numbers of rows show how many contents there are.
+# The rows of a category are hashed by content into so many parts, whose sizes show how many different rows there are.
 _PARTS = 32
-# From this correlation on, rows count as copies.
+# If the labels of equal rows correlate at least this much, equal rows count as copies of one row.
 _OF_COPIES = 0.99
 
 
 class TargetSums:
-    """The sums of one column of categories, by value and fold, over rows that are added block by block.
+    """Target sums of one column of categories, for each value and fold. Rows are added block by block.
 
     Attributes:
         counts: The number of rows (v, K) of each of v values, in each of K folds.
@@ -61,10 +61,10 @@ class TargetSums:
         return means
 
     def repeated(self, equal: EqualRows) -> Mask:
-        """Return true for each value (v,) that has few, repeated contents and enough rows for a mean of them all.
+        """Return a mask of the values (v,) with few different rows, which repeat often enough for a mean of all.
 
-        Rows of equal weight and of J contents in P parts have E Σ_p n_p² = n²/J + n²(1 − 1/J)/P. If the labels of equal
-        rows have a correlation ρ, n rows are worth n/(1 + (n/J − 1)ρ) (Kish 1965). Copies have ρ = 1.
+        For n rows of J different contents in P parts, E Σ_p n_p² = n²/J + n²(1 − 1/J)/P. If the labels of equal rows
+        have the correlation ρ, n rows are worth n/(1 + (n/J − 1)ρ) (Kish 1965). Copies have ρ = 1.
         """
         correlation = self._correlation(equal)
         if correlation is None or correlation > _OF_COPIES:
@@ -77,7 +77,7 @@ class TargetSums:
         return frequent(n / (1.0 + np.maximum(n / contents - 1.0, 0.0) * correlation), found)
 
     def _correlation(self, equal: EqualRows) -> float | None:
-        """Return how the labels of equal rows correlate within a value: None without equal rows, 0 if rows are few."""
+        """Return the correlation of equal rows' labels within a value: None without equal rows, 0 if rows are few."""
         counts, variance = self.counts.sum(axis=1), equal.variance
         if variance is None or equal.few:
             return None if variance is None else 0.0
@@ -88,25 +88,25 @@ class TargetSums:
 
     @property
     def of_equal_rows(self) -> Mask:
-        """True for each value (v,) with several rows that are all equal, so that no other fold knows it."""
+        """A mask of the values (v,) with several rows that are all equal, and therefore all in one fold."""
         return (self.counts.sum(axis=1) > 1) & (self._least == self._most)
 
     def encoded(self, means: Floats, smooth: float | None) -> Floats:
-        """Return (S − n·means)/(n + m) (v, K, k) for the n rows with the value in the other folds, whose sum is S.
+        """Return (S − n·means)/(n + m), (v, K, k), with the target sum S of a value's n rows in the other folds.
 
-        m is `smooth`, or follows from the variances.
+        m is `smooth` or, if that is None, follows from the variances.
         """
         return self._shrunk(means, smooth, self.counts, self._sums, self._squares)
 
     def of_all_folds(self, means: Floats, smooth: float | None) -> Floats:
-        """Return the same (v, 1, k) for the rows with the value in all folds."""
+        """Return the same encoding, (v, 1, k), from the rows of all folds."""
         nothing = (0 * self.counts[:, :1], 0.0 * self._sums[:, :, :1], 0.0 * self._squares[:, :1])
         return self._shrunk(means, smooth, *nothing)
 
     def _shrunk(
         self, means: Floats, smooth: float | None, own: Array, own_sums: Floats, own_squares: Floats
     ) -> Floats:
-        """Return the encoding by the rows of all folds minus a fold's own rows."""
+        """Return the encoding from the rows of all folds minus the `own` rows of a fold."""
         counts = self.counts.sum(axis=1, keepdims=True) - own
         sums = self._sums.sum(axis=2, keepdims=True) - own_sums
         squares = self._squares.sum(axis=1, keepdims=True) - own_squares
@@ -119,9 +119,9 @@ class TargetSums:
 
 
 def _prior_rows(counts: Array, sums: Floats, squares: Floats) -> Floats:
-    """Return σ²_within/σ²_between (K,), estimated by an analysis of variance, or inf if values do not differ.
+    """Return m = σ²_within/σ²_between for each fold (K,), by an analysis of variance, or inf if values do not differ.
 
-    `counts` and `sums` (v, K) belong to the values, and `squares` (K,) are the sums of the squared targets.
+    `counts` (v, K) are numbers of rows, `sums` (v, K) target sums, and `squares` (K,) sums of squared targets.
     """
     rows, values = counts.sum(axis=0), np.count_nonzero(counts, axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):

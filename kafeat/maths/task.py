@@ -14,9 +14,9 @@ from kafeat.types import Array, Floats
 
 Kind = Literal["classification", "regression"]
 TaskKind = Literal["auto", "classification", "regression", "soft"]
-"""How the label is read. For `soft`, it is the probabilities (n, k) of k classes."""
+"""How to interpret a label. For `soft`, it consists of the probabilities (n, k) of k classes."""
 
-# More distinct whole numbers than this are a quantity, and so are numbers if one of them is in fewer rows than both.
+# The most distinct whole numbers that are classes, if each has enough rows: the smaller of a number and a share of all.
 _MOST_CLASSES, _COMMON_ROWS, _COMMON_SHARE = 20, 20, 0.03
 
 
@@ -24,8 +24,8 @@ _MOST_CLASSES, _COMMON_ROWS, _COMMON_SHARE = 20, 20, 0.03
 class PredictionTask:
     """A classification with the names of its classes, or a regression of (y − centre)/unit.
 
-    The labels of a classification are classes (n,), or rows of the probabilities (n, k) of all classes. For several
-    numbers per row, centre and unit are arrays (k,).
+    The labels of a classification are classes (n,), or the probabilities (n, k) of all classes. For several numbers per
+    row, centre and unit are arrays (k,).
     """
 
     kind: Kind
@@ -34,9 +34,9 @@ class PredictionTask:
     unit: float | Floats = 1.0
 
     def targets(self, labels: Array) -> Floats:
-        """Return the targets (n, k): scaled numbers, probabilities, or 1 in the column of the class and 0 elsewhere."""
+        """Return the targets (n, k): scaled numbers, probabilities, or one-hot classes."""
         if self.classes is None:
-            # Penalties and tolerances are absolute, so the units of a label are removed.
+            # Penalties and tolerances are absolute, so targets must not depend on the unit of the label.
             scaled = (labels.astype(np.float64) / self.unit) - self.centre / self.unit
             return scaled[:, None] if scaled.ndim == 1 else scaled
         return labels if labels.ndim > 1 else np.eye(len(self.classes))[self.numbers(labels)]
@@ -47,12 +47,12 @@ class PredictionTask:
         return targets[:, 1:] if self.classes is not None and len(self.classes) == 2 else targets
 
     def numbers(self, labels: Array) -> Array:
-        """Return the number of the class, or of the likeliest class, of each label."""
+        """Return the class number of each label. For probabilities, it is that of the likeliest class."""
         if self.classes is None:
             raise TypeError("a regression has no classes")
         if labels.ndim > 1:
             return labels.argmax(axis=1)
-        # Rows whose label is not a class are not learned from.
+        # A label that is not one of the classes gets any number, because nothing is learned from its row.
         if self.classes.dtype.kind != "O":
             places = np.searchsorted(self.classes, labels.astype(self.classes.dtype))
             return np.minimum(places, len(self.classes) - 1)
@@ -60,25 +60,25 @@ class PredictionTask:
         return np.fromiter((number.get(one, 0) for one in labels.tolist()), np.intp, len(labels))
 
     def class_weights(self, labels: Array) -> Floats:
-        """Return the weight of each row that gives every class the same total."""
+        """Return a weight for each row, so that all classes have the same total weight."""
         numbers = self.numbers(labels)
         counts = np.bincount(numbers)
         return len(labels) / (np.count_nonzero(counts) * counts[numbers])
 
 
 def r2(predicted: Floats, Y: Floats) -> float:
-    """Return R² of predictions of Y (n, k), the mean over its columns, or NaN if all values of one are equal."""
+    """Return R² for true values Y (n, k), averaged over the columns, or NaN if a column of Y is constant."""
     spread = ((Y - Y.mean(axis=0)) ** 2).sum(axis=0)
-    # By rounding, the mean of equal numbers may differ from them.
+    # The spread of equal numbers may be above 0 by rounding.
     if not (spread > 0.0).all() or (Y.min(axis=0) == Y.max(axis=0)).any():
         return float("nan")
     return float((1.0 - ((Y - predicted) ** 2).sum(axis=0) / spread).mean())
 
 
 def classes_of_columns(names: Sequence[str]) -> list[str]:
-    """Return the classes of columns of probabilities: `p_setosa` and `p_virginica` are those of setosa and virginica.
+    """Return the classes for names of probability columns: `setosa` and `virginica` for `p_setosa` and `p_virginica`.
 
-    A common prefix is left out up to its last sign that is neither a letter nor a digit.
+    A common prefix is removed up to its last character that is not a letter or digit.
     """
     ends = [sign.end() for sign in re.finditer(r"[\W_]", names[0])] if names else []
     alike = [end for end in ends if all(one[:end] == names[0][:end] and one[end:] for one in names)]
@@ -86,7 +86,7 @@ def classes_of_columns(names: Sequence[str]) -> list[str]:
 
 
 def task_of(labels: Array, kind: TaskKind = "auto", names: Sequence[str] = ()) -> PredictionTask:
-    """Return the task of the labels. `kind_of` decides for auto. `names` are those of columns of probabilities."""
+    """Return the task of the labels; `kind_of` decides for auto. `names` are the columns of probabilities."""
     if kind == "soft":
         named = np.array(classes_of_columns(names), dtype=object)
         return PredictionTask("classification", named if names else np.arange(labels.shape[1]))
@@ -97,7 +97,7 @@ def task_of(labels: Array, kind: TaskKind = "auto", names: Sequence[str] = ()) -
         return _regression(labels.astype(np.float64))
     if labels.ndim > 1:
         raise DataError(
-            f"label: expected one label of classes, got {labels.shape[1]}: only numbers can be several"
+            f"label: expected one label if it has classes, got {labels.shape[1]}: several labels must be numbers"
         )
     classes, _ = class_numbers(labels)
     if len(classes) < 2:
@@ -106,7 +106,7 @@ def task_of(labels: Array, kind: TaskKind = "auto", names: Sequence[str] = ()) -
 
 
 def task_to_score(labels: Array, kind: TaskKind, names: Sequence[str] = ()) -> PredictionTask:
-    """Return the task of labels that score a finished model. They may be of one class, or equal numbers."""
+    """Return the task for scoring a finished model. All labels may be of one class, or equal numbers."""
     if kind == "classification" and labels.ndim == 1:
         return PredictionTask(kind, class_numbers(labels)[0])
     if kind == "regression" and labels.dtype.kind in "fiub" and len(labels):
@@ -115,18 +115,18 @@ def task_to_score(labels: Array, kind: TaskKind, names: Sequence[str] = ()) -> P
 
 
 MOST_CLASSES = 1000
-"""Steps that learn from a label hold a column for each class in every row."""
+"""The most classes for steps that learn from a label, because they hold a column for each class."""
 
 
 def count_classes(labels: Array) -> int | None:
-    """Return the number of classes, None for a label of numbers that differ, or 1 if all labels are equal."""
+    """Return the number of classes, 1 if all labels are equal, or None for a numeric label."""
     if kind_to_learn(labels) == "classification":
         return len(class_numbers(labels)[0])
     return None if (labels.min(axis=0) != labels.max(axis=0)).all() else 1
 
 
 def task_to_learn(labels: Array) -> PredictionTask:
-    """Return the task of the labels for a step that learns from them."""
+    """Return the task for a step that learns from these labels. Too many classes are an error."""
     task = task_of(labels, kind_to_learn(labels))
     if task.classes is not None and len(task.classes) > MOST_CLASSES:
         raise DataError(
@@ -152,7 +152,7 @@ def _regression(labels: Floats) -> PredictionTask:
 
 
 def _scaled_regression(labels: Floats) -> PredictionTask:
-    # divide by the largest first: squares of huge or tiny numbers overflow or underflow
+    # divide by the largest first, because squares of huge or tiny numbers overflow or underflow
     largest = np.abs(labels).max(axis=0)
     largest = np.where(largest > 0.0, largest, 1.0)
     relative = labels / largest
@@ -164,7 +164,7 @@ def _scaled_regression(labels: Floats) -> PredictionTask:
 
 
 def kind_of(values: Array, counts: Array) -> Kind:
-    """Return the task of labels with these distinct values, ascending, each in so many rows.
+    """Return the task of a label by its distinct values, in ascending order, and the number of rows with each.
 
     Text and booleans are classes. Whole numbers are classes if there are two, or at most 20 consecutive ones that are
     each common.
@@ -175,7 +175,7 @@ def kind_of(values: Array, counts: Array) -> Kind:
 
 
 def kind_of_labels(labels: Array) -> Kind:
-    """Return the task of the labels of rows, (n,) or (n, k)."""
+    """Return the task of the labels (n,) or (n, k), which is a regression for several columns."""
     if labels.ndim > 1:
         return "regression"
     if labels.dtype.kind not in "fiu":
@@ -184,7 +184,7 @@ def kind_of_labels(labels: Array) -> Kind:
 
 
 def reason_for_kind(values: Array, counts: Array, rows: int) -> str:
-    """Return in a few words how `kind_of` treats a label with these distinct values, ascending."""
+    """Return the reason of `kind_of` in a few words, such as "3 different texts in 150 rows"."""
     what = "texts" if values.dtype.kind in "OU" else "values" if values.dtype.kind == "b" else "numbers"
     if what == "numbers" and (values.dtype.kind != "f" or (values == np.round(values)).all()):
         what = "whole numbers"
@@ -203,7 +203,7 @@ def _few_whole(values: Array) -> bool:
 
 
 def _not_classes(values: Array, counts: Array) -> str:
-    """Return why few whole numbers, ascending, are probably a quantity; empty if they are probably classes."""
+    """Return why a few whole numbers, in ascending order, are probably a quantity; empty if they seem to be classes."""
     if (np.diff(values) != 1).any():
         return ", not in steps of 1"
     least = int(counts.argmin())
@@ -212,7 +212,7 @@ def _not_classes(values: Array, counts: Array) -> str:
 
 
 def kind_to_learn(labels: Array) -> Kind:
-    """Return the task of a step, which must not depend on the rows that it sees."""
+    """Return the kind of task for a step that learns, which must not depend on the rows of the sample."""
     if labels.ndim > 1:
         return "regression"
     return (
@@ -221,10 +221,10 @@ def kind_to_learn(labels: Array) -> Kind:
 
 
 def class_numbers(labels: Array) -> tuple[Array, Array]:
-    """Return the distinct labels in ascending order, and the number of each label among them.
+    """Return the distinct labels in ascending order, and for each label its position among them.
 
-    Text is an array of objects: an array of fixed width needs four bytes for every letter of the longest text in every
-    row, and drops NUL at its end.
+    Text is an array of objects, because an array of fixed width needs four bytes per row for each letter of the longest
+    text, and drops NUL at the end of texts.
     """
     if labels.dtype.kind not in "OU":
         classes, numbers = np.unique(labels, return_inverse=True)
@@ -237,14 +237,14 @@ def class_numbers(labels: Array) -> tuple[Array, Array]:
     return np.array(words, dtype=object), places[codes]
 
 
-# float64 holds all whole numbers up to here.
+# float64 can represent all whole numbers up to here.
 _MOST_WHOLE = 1 << 53
 
 
 def joined(parts: Sequence[Array]) -> Array:
-    """Return labels of several parts as one array, in a type that holds all of them, or raise an error.
+    """Return the labels of several parts as one array, in a dtype that can represent all of them, or raise an error.
 
-    Whole numbers from 2⁶³ on are uint64, and others int64: NumPy would make float64 of both together.
+    Whole numbers from 2⁶³ on are uint64, and others int64. NumPy would convert a mixture of both to float64.
     """
     of_kind: dict[str, list[Array]] = {}
     for part in parts:
@@ -255,13 +255,12 @@ def joined(parts: Sequence[Array]) -> Array:
         int(part.max()) > _MOST_WHOLE or int(part.min()) < -_MOST_WHOLE for part in whole
     ):
         raise DataError(
-            "expected whole numbers of at most 2^53 with others that are not whole, got larger ones: "
-            "cast all to one type"
+            "expected whole numbers of at most 2^53 next to fractions, got larger ones: cast all to one type"
         )
     if "f" not in of_kind and "i" in of_kind and "u" in of_kind:
         if any(int(part.min()) < 0 for part in of_kind["i"]):
             raise DataError(
-                "expected whole numbers of one type of 64 bits, got some below 0 and some from 2^63 on"
+                "expected whole numbers that fit one 64-bit type, got some below 0 and some from 2^63 on"
             )
         parts = [part.astype(np.uint64) for part in parts]
     return np.concatenate([part for part in parts if part.size] or parts)

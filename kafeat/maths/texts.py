@@ -1,4 +1,4 @@
-"""Weight the counts of n-grams, and find the directions of these rows that hold most of them or predict a label."""
+"""Weight the n-gram counts of texts, and find directions of largest variance or directions that predict a label."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from kafeat.contract.ngrams import BUCKETS
 from kafeat.contract.tile import SparseRows
 from kafeat.types import Array, Floats
 
-# The rows, the rounds and the spare directions of an SVD.
+# For the randomized SVD: the most rows, the number of iterations, and the number of extra directions.
 _MOST_ROWS, _ROUNDS, _SPARE = 20_000, 2, 16
-# Rows that a model learns from.
+# The most rows for one ridge regression.
 _MOST_LEARNED = 40_000
-# The penalty of ridge, in rows of the mean square length, and when conjugate gradients stop.
+# The ridge penalty, in mean squared lengths of a row, and the most steps and the tolerance of conjugate gradients.
 _PENALTY, _MOST_STEPS, _ENOUGH = 1.0, 200, 1e-3
 
 
 def weighted(counts: SparseRows, weights: Floats) -> SparseRows:
-    """Return rows with the logarithms of counts, times the weights of the buckets."""
+    """Return rows with ±(1 + log c) in place of each count c, times the weight of its bucket."""
     size = np.abs(counts.values)
     # counts of rows that are not texts may lie between 0 and 1
     values = np.sign(counts.values) * np.where(size < 1.0, size, 1.0 + np.log(np.maximum(size, 1.0)))
@@ -29,13 +29,13 @@ def weighted(counts: SparseRows, weights: Floats) -> SparseRows:
 
 
 def unit_rows(rows: SparseRows) -> SparseRows:
-    """Return the rows with length 1."""
+    """Return the rows, scaled to length 1."""
     norms = np.sqrt(np.bincount(rows.row_of, rows.values * rows.values, len(rows)))
     return SparseRows(rows.values / norms[rows.row_of], rows.columns, rows.starts, BUCKETS)
 
 
 def inverse_frequencies(counts: SparseRows) -> Floats:
-    """Return log(e(1 + n)/(1 + n_b)) for each bucket b, (BUCKETS,), where n_b of n rows have it."""
+    """Return log(e(1 + n)/(1 + n_b)) for each bucket b, (BUCKETS,), where n_b of n rows have a count in b."""
     rows = np.bincount(counts.columns, minlength=BUCKETS)
     weights: Floats = np.log((1.0 + len(counts)) / (1.0 + rows)) + 1.0
     return weights
@@ -44,7 +44,7 @@ def inverse_frequencies(counts: SparseRows) -> Floats:
 def main_directions(counts: SparseRows, weights: Floats, width: int, rng: np.random.Generator) -> Floats:
     """Return the first right singular vectors (BUCKETS, width) of rows that are weighted and then scaled to length 1.
 
-    They come from iterations of a random subspace. With many rows, a random sample is enough.
+    They are computed by a randomized SVD, from a random sample if there are many rows.
     """
     if len(counts) > _MOST_ROWS:
         counts = counts[np.sort(rng.choice(len(counts), _MOST_ROWS, replace=False))]
@@ -63,10 +63,10 @@ def main_directions(counts: SparseRows, weights: Floats, width: int, rng: np.ran
 def label_directions(
     several: Sequence[SparseRows], Y: Floats, folds: Array, n_folds: int, spread: float
 ) -> Floats:
-    """Return the ridge coefficients (K, BUCKETS, k·len(several)) for Y (n, k), by the rows of the other folds.
+    """Return ridge coefficients for Y (n, k), (K, BUCKETS, k·len(several)): for each of K folds, from the other rows.
 
-    For each target there is a model for each way to weight the rows. Their predictions have the standard deviation
-    `spread`.
+    `several` holds the rows with several weightings, each of which gets a model for each target. The predictions are
+    scaled to the standard deviation `spread`.
     """
     found = np.zeros((n_folds, BUCKETS, Y.shape[1], len(several)))
     for i, rows in enumerate(several):

@@ -1,7 +1,7 @@
-"""Sums of the leaves of boosted trees as columns. A training row goes only through the ensemble of its own fold.
+"""Columns that are sums of leaf values of boosted trees. A training row goes only through the ensemble of its own fold.
 
 Numbers are compared as codes, 1 + the number of edges of their column that are below them: a node sends a row to the
-right if its code is above a threshold. A missing number has two codes, 0 and 255, and each node reads one of them.
+right if its code is above a threshold. A missing number has two codes, 0 and 255, of which each node uses one.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from kafeat.maths.row_sample import Hashes
 from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 MOST_LEAVES = 32
-"""The most leaves of a tree, because each has a bit in one number."""
+"""The most leaves of a tree, because each leaf is one bit of a 32-bit number."""
 MOST_EDGES = 255
 LOW, HIGH = 0, 255
-"""The codes of a missing number."""
+"""The two codes of a missing number: below and above all thresholds."""
 _LARGEST_LEAF = 1e30
-# Nodes that NumPy compares at a time.
+# About how many nodes NumPy compares at a time.
 _NODES_AT_ONCE = 1 << 21
 
 
 def tree_shapes(state: State, d: int, n_folds: int, n_trees: int, max_leaves: int, D: int) -> Shapes:
-    """Return the arrays of a state: of the trees (folds, outputs, trees, nodes), in order."""
+    """Return the shapes of a state's arrays. Those of trees begin with (folds, outputs, trees, nodes or leaves)."""
     outputs = np.shape(state.get("features", 0))[1:2] or (0,)
     used, coded = np.size(state.get("columns", ())), np.size(state.get("categorical", ()))
     nodes = (n_folds, *outputs, n_trees, max_leaves - 1)
@@ -50,7 +50,7 @@ def tree_shapes(state: State, d: int, n_folds: int, n_trees: int, max_leaves: in
 
 
 def check_trees(state: State, D: int) -> None:
-    """Raise ValueError for values that no fit produces, with which a loop would read other memory or overflow."""
+    """Raise ValueError for values that fitting never produces, and with which the C loop might read other memory."""
     if "seen" in state and not len(state["seen"]):
         raise ValueError("state.seen: expected the hash of a row, got none")
     outputs, n_trees = state["features"].shape[1:3]
@@ -63,19 +63,19 @@ def check_trees(state: State, D: int) -> None:
 
 
 def group_ends(outputs: int, n_trees: int, D: int) -> Array:
-    """Return after which of the trees (outputs times n_trees) each of D columns ends.
+    """Return for each of D columns the number of the tree (of outputs times n_trees) after which its sum ends.
 
-    Each output has D // outputs columns, and the first ones have one more if that leaves some.
+    Each output has D // outputs columns. If that leaves a remainder, the first outputs have one more.
     """
     sizes = [D // outputs + (c < D % outputs) for c in range(outputs)]
     return np.concatenate([(np.arange(g) + 1) * n_trees // g + c * n_trees for c, g in enumerate(sizes)])
 
 
 class TreeColumns(Transform):
-    """The columns of fitted trees minus their means, by the compiled loop or by NumPy with the same bytes.
+    """Computes the columns of fitted trees minus their means, by the compiled loop or with equal bytes by NumPy.
 
-    `seen` holds the sorted hashes of the training rows, or of their groups, that only the ensembles of other folds have
-    seen. These rows go through the ensemble of their fold, others through all. Without it, every row is such a row.
+    `seen` holds sorted hashes of training rows, or of their groups. Such rows get the columns of their fold's ensemble,
+    which has not learned from them, other rows the mean of all ensembles. Without `seen`, no row gets the mean.
     """
 
     def __init__(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> None:
@@ -88,7 +88,7 @@ class TreeColumns(Transform):
         nodes = [state[name].astype(np.int32) for name in ("features", "thresholds", "masks")]
         self._nodes = np.stack(nodes, axis=-1).reshape(n_folds, outputs * n_trees, n_nodes, 3)
         self._leaves = np.zeros((n_folds, outputs * n_trees, MOST_LEAVES), dtype)
-        leaves = state["leaves"].astype(np.float32)  # maps of both dtypes round in the same way
+        leaves = state["leaves"].astype(np.float32)  # so that float32 and float64 maps have the same leaves
         self._leaves[..., : leaves.shape[-1]] = leaves.reshape(n_folds, outputs * n_trees, -1)
         self._ends = group_ends(outputs, n_trees, self.n_features_out).astype(np.int32)
         self._means = state["means"].astype(dtype)
@@ -108,7 +108,7 @@ class TreeColumns(Transform):
         self.apply_hashed(X, hashes_of(X, self._seed, self._group), out, scratch)
 
     def apply_hashed(self, X: Floats, hashes: Hashes, out: Floats, scratch: Array) -> None:
-        """Write the columns of rows X (n, d) with these hashes (n,)."""
+        """Write the columns for rows X (n, d) with these hashes (n,) into `out`."""
         n_folds = len(self._nodes)
         folds = folds_of(hashes, n_folds)
         self.apply_folds(X, folds, out, scratch)
@@ -127,7 +127,7 @@ class TreeColumns(Transform):
         out[new] = total / out.dtype.type(n_folds)
 
     def apply_folds(self, X: Floats, folds: Array, out: Floats, scratch: Array) -> None:
-        """Write the columns of rows X (n, d), each by the ensemble of its fold (n,)."""
+        """Write the columns for rows X (n, d) into `out`, each by the ensemble of its fold (n,)."""
         X = np.ascontiguousarray(self._ranked(X, folds))
         for fold in range(len(self._nodes)):
             rows = np.flatnonzero(folds == fold).astype(np.int32)
@@ -143,7 +143,7 @@ class TreeColumns(Transform):
                 )  # fmt: skip
 
     def _ranked(self, X: Floats, folds: Array) -> Floats:
-        """Return rows X with the ranks of categories in place of their codes. Unknown ones are missing."""
+        """Return rows X with categories replaced by their ranks in the row's fold. Unknown categories become NaN."""
         if not self._coded:
             return X
         X = X.copy()
@@ -155,7 +155,7 @@ class TreeColumns(Transform):
         return X
 
     def _sums(self, X: Floats, fold: int) -> Floats:
-        """Return the columns of rows X by one ensemble, without the compiled loop."""
+        """Return the columns for rows X by the ensemble of one fold, without the compiled loop."""
         codes, sums = self._codes(X), np.zeros((self.n_features_out, len(X)), self._dtype)
         nodes, leaves = self._nodes[fold], self._leaves[fold]
         at_once = max(1, _NODES_AT_ONCE // max(1, len(X) * self._n_nodes))
@@ -170,7 +170,7 @@ class TreeColumns(Transform):
         return sums.T - self._means
 
     def _codes(self, X: Floats) -> Array:
-        """Return both codes of each column that the trees read, (2u, n)."""
+        """Return the codes of each column that the trees use, (2u, n): with LOW, then with HIGH for missing numbers."""
         codes = np.empty((2 * len(self._columns), len(X)), np.int32)
         with np.errstate(over="ignore", invalid="ignore"):
             narrow = X.astype(np.float32)
@@ -183,7 +183,7 @@ class TreeColumns(Transform):
 
 
 def _count_below(edges: Array, x: Array) -> Array:
-    """Return how many edges are below each number, with the steps of the compiled loop: edges may not be in order."""
+    """Return how many edges are below each number, by the compiled loop's steps, even for edges out of order."""
     below, half = np.zeros(len(x), np.int32), (MOST_EDGES + 1) // 2
     while half:
         below += half * (edges[below + half - 1] < x)

@@ -16,15 +16,15 @@ from kafeat.types import Floats
 Coefficients = tuple[Floats, Floats]
 
 MOST_SOLVED = 32
-"""Higher orders are not solved for, because a rectangular window's error is then far below what a solver resolves."""
-# Ratios on which the data-free optimum is computed: up to 10,000, on a grid.
+"""The highest order that is optimized. Above it, a rectangular window's error is below the solver's precision."""
+# The grid of log ratios, up to a ratio of 10,000, on which `minimax` is computed.
 _RATIOS = np.linspace(0.0, np.log(1e4), 256)
-# Periods to try, relative to the rectangular window's, before the search closes in on the best one.
+# Periods to try, relative to the rectangular window's, before the best one is refined.
 _PERIODS = np.geomspace(0.6, 1.7, 24)
 
 
 def uniform(kernel: str, order: int, period: float | None) -> Coefficients:
-    """Return samples of the spectrum, L κ(jL): Vedaldi & Zisserman 2012, equation 15."""
+    """Return the uniform window: samples L κ(jL) of the spectrum (Vedaldi & Zisserman 2012, equation 15)."""
     spectral = spectral_kernel(kernel)
     step = 2.0 * np.pi / (period or spectral.period("uniform", order))
     frequencies = step * np.arange(order + 1)
@@ -32,7 +32,7 @@ def uniform(kernel: str, order: int, period: float | None) -> Coefficients:
 
 
 def rectangular(kernel: str, order: int, period: float | None) -> Coefficients:
-    """Return the Fourier coefficients of 𝒦 cut to one period (equation 18), without those that are not positive."""
+    """Return the rectangular window's: the positive Fourier coefficients of 𝒦 cut to one period (equation 18)."""
     from scipy.integrate import quad
 
     spectral = spectral_kernel(kernel)
@@ -41,7 +41,7 @@ def rectangular(kernel: str, order: int, period: float | None) -> Coefficients:
     pairs: list[tuple[float, float]] = []
     j = 0
     while len(pairs) <= order:
-        # The "cos" weight is quadrature for oscillating integrands. At frequency 0, it is the plain integral.
+        # With weight="cos", `quad` integrates oscillating functions; at frequency 0, it is the plain integral.
         value = (
             quad(
                 lambda ratio: float(spectral.signature(np.asarray(ratio))),
@@ -63,11 +63,11 @@ def rectangular(kernel: str, order: int, period: float | None) -> Coefficients:
 def minimax(
     kernel: str, order: int, period: float | None, widest: float = 20.0, beyond: float | None = None
 ) -> Coefficients:
-    """Return the smallest possible maximum of |k̂ − k| relative to max(x, y)^γ, which is e^{−|ω|/2}|ε(ω)|.
+    """Return the coefficients that minimize the maximum of |k̂ − k|/max(x, y)^γ, which is e^{−|ω|/2}|ε(ω)|.
 
-    Ratios above `widest` count `beyond` times (by default a fifth for chi2 and jensen_shannon). They are rare and their
-    kernel is small, but leaving them out would cost much where they occur. For intersection every ratio counts in full,
-    because the kink of its signature uses all the weight that it gets.
+    The error of ratios above `widest` has the weight `beyond` (by default a fifth for chi2 and jensen_shannon). Such
+    ratios are rare and their kernel is small, but errors would be large without any weight. For intersection, every
+    ratio has the weight 1, because the signature has a kink and is hard to approximate elsewhere as well.
     """
     if order > MOST_SOLVED:
         return rectangular(kernel, order, period)
@@ -91,7 +91,7 @@ def _minimax(kernel: str, order: int, period: float | None, widest: float, beyon
 def least_squares(
     kernel: str, order: int, period: float | None, ratios: Floats, weights: Floats
 ) -> Coefficients:
-    """Return the minimum of Σ weight·ε(ω)² over κ_j ≥ 0 and, unless it is given, over the period."""
+    """Return the coefficients that minimize Σ weight·ε(ω)² over κ_j ≥ 0 and, unless it is given, over the period."""
     from scipy.optimize import nnls
 
     if order > MOST_SOLVED:
@@ -102,7 +102,7 @@ def least_squares(
     def solve(step: float) -> tuple[float, Floats]:
         try:
             coefficients, residual = nnls(roots[:, None] * _waves(ratios, order, step), target)
-        except RuntimeError:  # no convergence, so another period will do better
+        except RuntimeError:  # no convergence; another period will do better
             return np.inf, np.zeros(order + 1)
         return float(residual), coefficients
 
@@ -118,7 +118,7 @@ def _waves(ratios: Floats, order: int, step: float) -> Floats:
 def _best_period(
     kernel: str, order: int, period: float | None, solve: Callable[[float], tuple[float, Floats]]
 ) -> Coefficients | None:
-    """Return the coefficients at the given period, or at the best one, or None if no solution was found."""
+    """Return frequencies and coefficients for the given or the best period, or None if no solution was found."""
     if period is None:
         start = spectral_kernel(kernel).period("rectangular", order)
         period = start if order == 0 else _search(lambda p: solve(2.0 * np.pi / p)[0], start * _PERIODS)
@@ -128,7 +128,7 @@ def _best_period(
 
 
 def _search(loss: Callable[[float], float], periods: Floats) -> float:
-    """Return the best of `periods`, refined between its neighbours by golden sections."""
+    """Return the best of `periods`, refined by golden-section search between its neighbours."""
     losses = [loss(float(p)) for p in periods]
     best = int(np.argmin(losses))
     low, high = periods[max(best - 1, 0)], periods[min(best + 1, len(periods) - 1)]
@@ -149,7 +149,7 @@ def _search(loss: Callable[[float], float], periods: Floats) -> float:
 
 
 def _least_maximum(waves: Floats, target: Floats, weights: Floats) -> tuple[float, Floats]:
-    """Return min over κ ≥ 0 of max weight·|waves κ − target|, by a linear program."""
+    """Return the minimum of max weight·|waves κ − target| over κ ≥ 0, and that κ, by a linear program."""
     from scipy.optimize import linprog
 
     A, b = waves * weights[:, None], target * weights
@@ -166,20 +166,20 @@ def _least_maximum(waves: Floats, target: Floats, weights: Floats) -> tuple[floa
     return float(solved.x[-1]), np.maximum(solved.x[:-1], 0.0)
 
 
-# Width of a bin of log(y/x). An entry is shared by its two nearest bins, so the error is of second order.
+# The width of a bin of log(y/x). An entry is divided between its two nearest bins, so the error is of second order.
 _BIN = 0.02
-# Weights below this share of the largest in their column are left out, and so are ratios above e^64.
+# Entries with weights below this share of the column's largest weight are left out, and so are ratios above e^64.
 _LIGHTEST = 1e-8
 _WIDEST = 64.0
-# The most entries that are examined.
+# The most entries of the sample that are used.
 _MOST_ENTRIES = 1 << 22
 
 
 def ratio_weights(X: Floats, homogeneity: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return ω ≥ 0 on a grid, and the sum of (xy)^γ over all pairs of entries of one column with |log(y/x)| = ω.
+    """Return a grid of ω ≥ 0, and for each the sum of (xy)^γ over pairs of entries of a column with |log(y/x)| ≈ ω.
 
-    A column's pairs are the autocorrelation of its weighted histogram of log x, so that every pair is counted in linear
-    time. From a sample with more than about four million entries, rows are drawn.
+    The sums are autocorrelations of weighted histograms of log x, so that all pairs are counted in about linear time.
+    If there are more than about four million entries, a random subset of the rows is used.
     """
     most = max(64, _MOST_ENTRIES // max(1, X.shape[1]))
     if len(X) > most:

@@ -10,8 +10,8 @@ import pytest
 import kafeat
 from kafeat.errors import KafeatWarning
 
-FEW = "at least 60 held-out rows, got those of {}: intervals of 90 % then hold some percent less"
-BY_TIME = "rows were held out by time, so intervals hold what they say for rows as near in time"
+FEW = "at least 60 held-out rows, got those of {}: intervals of 90 % then cover fewer new rows"
+BY_TIME = "rows were held out by time, so coverage is as stated only for rows that are as near in time"
 
 
 @pytest.fixture

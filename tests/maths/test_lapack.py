@@ -34,7 +34,7 @@ def test_the_results_are_those_of_scipy_to_the_bit(n: int) -> None:
 
 def test_a_matrix_that_is_not_positive_definite_is_refused() -> None:
     for call in (lapack.cholesky, lambda A: lapack.solved(A, A)):
-        told = "dpotrf: expected a matrix that it can factor, got its code 2"
+        told = "dpotrf: expected a matrix that it can factor, got LAPACK's error code 2"
         with pytest.raises(np.linalg.LinAlgError, match=told):
             call(np.diag([1.0, -1.0, 1.0]))
     with pytest.raises(ValueError, match="must not contain infs or NaNs"):

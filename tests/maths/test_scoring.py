@@ -55,7 +55,7 @@ def test_a_score_of_classes_that_does_not_say_that_it_judges_probabilities_judge
 
 @pytest.mark.parametrize(("name", "judges"), [("brier", "probabilities"), ("pinball", "intervals")])
 def test_one_sentence_refuses_what_a_score_cannot_judge(name, judges):
-    said = f"scoring: expected a score of what ridge predicts, got {name}, which judges {judges}: "
+    said = f"scoring: expected a score of what ridge predicts, got {name}, which needs {judges}: "
     with pytest.raises(UsageError, match=said):
         score_for(name, SCORES[name].kind, "ridge", ())
     assert score_for(name, SCORES[name].kind, "m", (judges,)) == SCORES[name]

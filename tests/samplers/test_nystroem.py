@@ -417,7 +417,7 @@ REFUSED = [
     (rows(10, 3), {"n_landmarks": 11}, r"nystroem: expected at least as many rows as landmarks \(11\), got 10: lower"),
     (HUGE, {"kernel": "polynomial"}, "nystroem: kernel polynomial: expected .*, got inf: scale the input"),
     (rows(30, 4), PRECOMPUTED, "precomputed: expected the square kernel matrix .* got 30 rows and 4"),
-    (rows(30, 30), {"landmarks": "uniform", **PRECOMPUTED}, "expected a symmetric kernel matrix, got another"),
+    (rows(30, 30), {"landmarks": "uniform", **PRECOMPUTED}, "a symmetric kernel matrix, got an asymmetric one"),
     (rows(30, 3), {"kernel": lambda X, Y: X.sum(1)}, r"a function that gives an array of shape \(\d+, \d+\), got"),
     *((rows(60, 3), {"landmarks": {"given": landmarks}, **parameters}, told) for landmarks, parameters, told in (
         (rows(7, 3), {"n_components": 9}, "expected at least n_components = 9 rows, got 7"),

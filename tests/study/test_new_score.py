@@ -43,7 +43,7 @@ def test_evaluate_has_it_in_json_tables_and_page(table, run):
     assert f"c.yaml: margin {found[f'{NAME}_map']:.4f} ± " in told
     assert "<th>margin</th>" in (table / "page" / "index.html").read_text()
     refused = run(words, cwd=table, code=2).stderr
-    assert f"expected a score of what ridge predicts, got {NAME}, which judges probabilities" in refused
+    assert f"expected a score of what ridge predicts, got {NAME}, which needs probabilities" in refused
 
 
 def test_a_finished_model_and_a_search_have_it(table, run):

@@ -39,15 +39,16 @@ FREQUENCIES = parameter(
 FEATURES = parameter("paired", "cosine and sine of each frequency, or cosines with random phases")
 WEIGHTS = parameter("fitted", "the same weight for every frequency, or weights fitted to the sample")
 
-# Learning starts from these for laws without directions. Beyond this width, Sobol points cost more than they gain.
+# If the distribution is not isotropic, learning starts from Sobol points, which cost too much for more inputs than
+# this.
 _MOST_QMC_INPUTS = 2000
-# Below this padded width, the matrix product is faster than the transforms, except if the matrix has gigabytes.
+# Below this padded width, a matrix of at most so many numbers is faster than Hadamard transforms.
 _LEAST_STRUCTURED = 128
 _MOST_WRITTEN_OUT = 1 << 23
 
 
 class RandomCosines(InTwos):
-    """A map of random cosine features. Each kind declares the parameters in its own order."""
+    """Shared by the kinds with random cosine features. Each kind declares these parameters in its own order."""
 
     twos = ("features", "paired", "for paired features")
 
@@ -57,9 +58,9 @@ class RandomCosines(InTwos):
         features: Features
 
     def draw(self, law: FrequencyDistribution, X: Floats, sample: Sample, rng: np.random.Generator) -> State:
-        """Return the frequencies or their factors, phases for offset features, weights, and the errors of the guard.
+        """Return the state: frequencies or their factors, phases of offset features, weights and held-out errors.
 
-        X (n, d) are the rows of the sample in the coordinates of the law.
+        X (n, d) are the rows of the sample, in the coordinates to which the frequencies belong.
         """
         of_draw, of_phases, of_fit = rng.spawn(3)
         m, d, frequencies = self.n_drawn, X.shape[1], self.frequencies
@@ -116,7 +117,7 @@ def _draw(
 def bind_random_features(
     state: State, d: int, dtype: np.dtype[Any], warp: Warp | None = None, input_scale: Floats | None = None
 ) -> CosineTransform:
-    """Return the transform. `input_scale` (d,) multiplies the inputs."""
+    """Return the transform of a state for d inputs, each of which is multiplied by its `input_scale` (d,) first."""
     angles: Angles
     padded = 0 if "frequencies" in state else int(state["signs"].shape[-1])
     if padded >= _LEAST_STRUCTURED or padded * len(state.get("radii", ())) > _MOST_WRITTEN_OUT:
@@ -131,13 +132,13 @@ def bind_random_features(
 
 
 def draw_directions(how: Directions, m: int, d: int, rng: np.random.Generator) -> Floats:
-    """Return w ~ N(0, I), (m, d). Orthogonal ones have their own norms."""
-    normal = RbfKernel().frequencies(KernelParameters(gamma=0.5))  # N(0, 2γ I)
+    """Return m draws of w ~ N(0, I), (m, d). Orthogonal ones keep the norms of independent draws."""
+    normal = RbfKernel().frequencies(KernelParameters(gamma=0.5))  # rbf has the frequencies N(0, 2γ I)
     return normal.orthogonal(m, d, rng) if how == "orthogonal" else normal.iid(m, d, rng)
 
 
 def length_scales(length_scale: float | tuple[float, ...], d: int) -> Floats | None:
-    """Return 1/ℓ for each of d inputs, or None if it is 1."""
+    """Return 1/ℓ for each of d inputs, (d,), or None if ℓ is 1."""
     if length_scale == 1.0:
         return None
     scales = np.atleast_1d(np.asarray(length_scale, dtype=np.float64))

@@ -3,9 +3,9 @@
 A draw of frequencies has to serve every possible data set. Two things improve it for the one at hand, both on random
 pairs of rows of the fit sample, whose kernel is known exactly:
 - weights: the estimate Σ_j a_j cos(ω_j·δ) has a_j = 1/m; choose a ≥ 0, Σa = 1 by least squares instead;
-- learning: descend the squared kernel error over the frequencies themselves.
-A guard compares with the untouched draw on rows that neither saw, and keeps the better. What is kept is still a
-positive definite kernel with k(x, x) = 1. What is given up is exact unbiasedness.
+- learning: minimize the squared kernel error over the frequencies themselves, by gradient descent.
+Held-out rows then decide whether the result or the original draw is kept. Both give a positive definite kernel with
+k(x, x) = 1, but fitted frequencies and weights are no longer exactly unbiased.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from kafeat.maths.fourier.transform import cos_sin
 from kafeat.maths.kernel_error import power_of_two
 from kafeat.types import Array, Floats
 
-# With fewer rows there is too little information, so the draw is kept as it is.
+# With fewer rows, the drawn frequencies are not fitted.
 _LEAST_ROWS = 100
-# Rows held out for the guard.
+# The most rows held out to compare fitted with drawn frequencies.
 _MOST_HELD_OUT = 1000
 
 _WEIGHT_PAIRS = 20_000
@@ -36,10 +36,10 @@ _BATCH = 512
 _STEPS = 1200
 _LEAST_STEPS = 150
 _RATE = 0.05
-# The most operations for learning: about ten seconds of one core.
+# The most floating-point operations for learning: about ten seconds of one core.
 _BUDGET = 6e11
 
-# Rows farther away than this many wavelengths are pulled in, because sums of squares must fit float32.
+# Coordinates are clipped at this many wavelengths, because sums of squares must fit float32.
 _FARTHEST = 2.0**40
 # How many pairs of rows to subtract at a time. For wide rows there are fewer, of as many numbers as all waves have.
 _STRIP, _LEAST_WAVES = 2000, 4096
@@ -47,9 +47,9 @@ _STRIP, _LEAST_WAVES = 2000, 4096
 
 @dataclass(frozen=True)
 class FittedFrequencies:
-    """Frequencies (m, d) and weights (m,) or None, with the errors on held-out rows before and after, or None.
+    """Frequencies (m, d), weights (m,) or None, and the errors on held-out rows before and after fitting, or None.
 
-    `phases` (m,) are those that offset features need after training. None keeps the drawn phases.
+    `phases` (m,) replace the drawn phases of offset features; None keeps them.
     """
 
     frequencies: Floats
@@ -68,16 +68,16 @@ def fit_frequencies(
     learn: bool,
     weigh: bool,
 ) -> FittedFrequencies:
-    """Improve the draw (m, d) on the rows X (n, d), in the coordinates of the law.
+    """Fit the drawn frequencies (m, d), and weights, to rows X (n, d) in the coordinates of the frequencies.
 
-    It works in units of the typical frequency, in which all numbers fit float32 for any scale of the data.
+    The computation is in units of a typical frequency, in which all numbers fit float32 for any scale of the data.
     """
     if len(X) < _LEAST_ROWS or not (learn or weigh):
         return FittedFrequencies(drawn, None, None, None)
     of_split, of_learning, of_weights = rng.spawn(3)
     order = of_split.permutation(len(X))
     held = min(len(X) // 5, _MOST_HELD_OUT)
-    # Around a row in the middle: only differences matter, and differences of large numbers would lose their digits.
+    # Centre the rows: only their differences matter, and differences of large numbers would lose their digits.
     middle, unit = middle_of(X, order[:_MOST_HELD_OUT]), frequency_unit(drawn)
     test = in_units(X, order[:held], middle, unit, np.float64)
     train = in_units(X, order[held:], middle, unit, np.float32)
@@ -97,13 +97,13 @@ def fit_frequencies(
 
 
 def frequency_unit(drawn: Floats) -> float:
-    """Return the size of a typical frequency as a power of two, by which products and quotients are exact."""
+    """Return a power of two near a typical frequency. Multiplication and division by it are exact."""
     sizes = np.abs(drawn[drawn != 0.0])
     return float(power_of_two(np.median(sizes))) if len(sizes) else 1.0
 
 
 def in_units(X: Floats, rows: Array, middle: Floats, unit: float, dtype: DTypeLike) -> Floats:
-    """Return these rows of X (n, d), as differences from the middle, times `unit`."""
+    """Return these rows of X (n, d) minus `middle`, times `unit`, with extreme entries clipped."""
     scaled = np.empty((len(rows), X.shape[1]), dtype=dtype)
     for some in blocks(*scaled.shape):
         with np.errstate(over="ignore"):
@@ -114,14 +114,14 @@ def in_units(X: Floats, rows: Array, middle: Floats, unit: float, dtype: DTypeLi
 
 
 def middle_of(X: Floats, rows: Array) -> Floats:
-    """Return the median of each column over these rows of X (n, d), (d,)."""
+    """Return the median (d,) of each column over these rows of X (n, d)."""
     return np.concatenate(
         [np.median(X[rows, some], axis=0) for some in blocks(X.shape[1], max(1, len(rows)))]
     )
 
 
 def kernel_of(law: FrequencyDistribution, differences: Floats) -> Floats:
-    """Return k(δ) of rows δ (n, d) of any precision, (n,), some rows at a time: laws compute in float64."""
+    """Return k(δ), (n,), for rows δ (n, d) of any dtype. Blocks of rows are converted to float64."""
     some = blocks(*differences.shape)
     return np.concatenate([law.kernel(differences[rows].astype(np.float64)) for rows in some])
 
@@ -132,7 +132,7 @@ def exact_kernel(law: FrequencyDistribution, X: Floats) -> Floats:
 
 
 def relative_error(frequencies: Floats, weights: Floats | None, exact: Floats, X: Floats) -> float:
-    """Return the relative Frobenius error of Σ_j a_j cos(ω_j·(x − y)) over all pairs of rows of X."""
+    """Return the relative Frobenius error of the kernel Σ_j a_j cos(ω_j·(x − y)) over all pairs of rows of X (n, d)."""
     amplitudes = np.sqrt(1.0 / len(frequencies) if weights is None else weights)
     waves = cos_sin(X @ frequencies.T).reshape(len(X), 2, -1) * amplitudes
     waves = waves.reshape(len(X), -1)
@@ -144,8 +144,8 @@ def fit_weights(
 ) -> Floats:
     """Return a ≥ 0 with Σa = 1 that minimises Σ_pairs (k(δ) − Σ_j a_j cos ω_j·δ)² + λ‖a − 1/m‖².
 
-    Non-negative least squares on the Cholesky factor of the m × m normal matrix. Σa = 1 protects the diagonal, k(0) =
-    1: without it, a heavy-tailed law loses half of it.
+    Non-negative least squares on the Cholesky factor of the m × m normal matrix. Σa = 1 keeps k(0) = 1, of which
+    heavy-tailed distributions would otherwise lose half.
     """
     from scipy.optimize import nnls
 
@@ -162,7 +162,7 @@ def fit_weights(
     ridge = _WEIGHT_RIDGE * _WEIGHT_PAIRS
     normal = (waves.T @ waves).astype(np.float64)
     target = (waves.T @ exact).astype(np.float64) + ridge / m
-    # A heavy row of ones makes the sum about 1, and a division at the end makes it exact.
+    # An extra equation Σa = 1 with a large weight makes the sum about 1, and a division at the end makes it exact.
     heavy = 100.0 * normal.diagonal().mean()
     factor = np.linalg.cholesky(normal + ridge * np.eye(m) + heavy)
     weights, _ = nnls(factor.T, np.linalg.solve(factor, target + heavy))
@@ -172,10 +172,10 @@ def fit_weights(
 def learn_frequencies(
     drawn: Floats, law: FrequencyDistribution, X: Floats, rng: np.random.Generator
 ) -> Floats:
-    """Descend the mean squared kernel error over new random pairs, by Adam (Kingma & Ba 2015).
+    """Minimize the mean squared kernel error by Adam (Kingma & Ba 2015), with new random pairs of rows at each step.
 
-    With r = (1/m) Σ_j cos ω_j·δ − k(δ), the gradient by ω_j is −(2/m) mean(r sin(ω_j·δ) δ): two matrix products per
-    step. The rate falls like half a cosine, and its unit is the typical size of a coordinate of ω.
+    With r = (1/m) Σ_j cos ω_j·δ − k(δ), the gradient with respect to ω_j is −(2/m) mean(r sin(ω_j·δ) δ): two matrix
+    products per step. The learning rate, in units of a typical coordinate of ω, falls like half a cosine.
     """
     m, d = drawn.shape
     steps = int(np.clip(_BUDGET / (_BATCH * m * (4.0 * d + 200.0)), _LEAST_STEPS, _STEPS))
@@ -202,13 +202,13 @@ def learn_frequencies(
 
 
 def _pairs(rows: int, n: int, rng: np.random.Generator) -> Array:
-    """Return the numbers of n random pairs of different rows, (2, n)."""
+    """Return n random pairs of different row numbers below `rows`, (2, n)."""
     first = rng.integers(rows, size=n)
     return np.array([first, (first + rng.integers(1, rows, size=n)) % rows])
 
 
 def _differences(X: Floats, pairs: Array) -> Floats:
-    """Return x − y for pairs (2, n) of rows, (n, d) float32."""
+    """Return x − y for each of these pairs (2, n) of rows of X, (n, d) in float32."""
     first, second = pairs
     differences = X[first].astype(np.float32, copy=False)
     differences -= X[second]
@@ -216,14 +216,14 @@ def _differences(X: Floats, pairs: Array) -> Floats:
 
 
 BATCH = 128
-# The rate rises like a sine during this share of the steps, and then falls like half a cosine.
+# The learning rate rises like a sine during this share of the steps, and then falls like half a cosine.
 _WARM_UP = 0.2
-# Rows more than this many medians from the middle are pulled in while training, because a few could mislead it.
+# While training, rows are pulled in to this many median distances, because a few outliers could dominate the gradient.
 _FARTHEST_ROW = 3.0
 
 
 def waves(X: Floats, frequencies: Floats, phases: Floats | None) -> Floats:
-    """Return [cos ω_j·x, sin ω_j·x], or with phases cos(ω_j·x + b_j), in the dtype of X."""
+    """Return the features [cos ω_j·x, sin ω_j·x], or cos(ω_j·x + b_j) with phases b, in the dtype of X."""
     angles = X @ frequencies.T.astype(X.dtype)
     if phases is None:
         return cos_sin(angles)
@@ -234,10 +234,10 @@ def waves(X: Floats, frequencies: Floats, phases: Floats | None) -> Floats:
 def gradients(
     W: Floats, V: Floats, b: Floats, x: Floats, y: Floats, phases: Floats | None
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the gradients of ½ mean ‖f(x)V + b − y‖² over a batch, with respect to W, V and b; f are the waves.
+    """Return the gradients of ½ mean ‖f(x)V + b − y‖² over a batch with respect to W, V and b. f(x) are the `waves`.
 
-    R is the mean residuals times Vᵀ. The gradient with respect to the angles is R_sin·cos − R_cos·sin; its product with
-    x is the gradient with respect to W.
+    R is the residuals times Vᵀ, divided by the number of rows. The gradient with respect to the angles is R_sin·cos −
+    R_cos·sin. Its product with x is the gradient with respect to W.
     """
     m, angles = len(W), x @ W.T
     if phases is not None:
@@ -254,14 +254,14 @@ def gradients(
 
 
 def cycle(t: float) -> float:
-    """Return the rate after the share t of the steps, relative to the largest rate."""
+    """Return the learning rate after the share t of all steps, relative to the largest rate."""
     if t < _WARM_UP:
         return float(np.sin(0.5 * np.pi * t / _WARM_UP))
     return float(0.5 * (1.0 + np.cos(np.pi * (t - _WARM_UP) / (1.0 - _WARM_UP))))
 
 
 def batches(n: int, steps: int, rng: np.random.Generator) -> Iterator[Array]:
-    """Yield the numbers of the rows of each batch. Every row occurs once before one occurs again."""
+    """Yield the row numbers of each batch. Every row occurs once before any row occurs again."""
     order = rng.permutation(n)
     for _ in range(steps):
         check()
@@ -272,7 +272,7 @@ def batches(n: int, steps: int, rng: np.random.Generator) -> Iterator[Array]:
 
 
 def pull_in(X: Floats) -> Floats:
-    """Return rows (n, d) around 0, none farther away than `_FARTHEST_ROW` times the median."""
+    """Return centred rows (n, d), scaled so that none is longer than `_FARTHEST_ROW` times the median length."""
     lengths = np.concatenate(
         [np.sqrt((X[some].astype(np.float64) ** 2).sum(axis=1)) for some in blocks(*X.shape)]
     )
@@ -283,7 +283,7 @@ def pull_in(X: Floats) -> Floats:
 
 
 class Adam:
-    """Adam (Kingma & Ba 2015) updates a few float32 arrays in place, each at its own rate."""
+    """The optimizer Adam (Kingma & Ba 2015), which updates float32 arrays in place, each at its own rate."""
 
     def __init__(self, arrays: list[Floats], rates: list[float]) -> None:
         self._arrays, self._rates = arrays, rates
@@ -291,7 +291,7 @@ class Adam:
         self._t = 0
 
     def step(self, gradients: list[Floats], factor: float) -> None:
-        """Move every array against its gradient."""
+        """Update every array against its gradient. `factor` multiplies the learning rates."""
         self._t += 1
         one, two = 1.0 - 0.9**self._t, 1.0 - 0.99**self._t
         for array, gradient, rate, mean, square in zip(

@@ -15,11 +15,12 @@ import numpy as np
 from kafeat.errors import DataError
 from kafeat.types import Floats
 
-# The most dimensions for which SciPy knows Sobol numbers.
+# SciPy has Sobol points of at most this many dimensions.
 _MOST_SOBOL_DIMENSIONS = 21_201
 
 
-# Very rough kernels have frequencies beyond float64. From here on, cosines of any two rows are practically random.
+# The largest mixing variable s. Here, frequencies do not overflow yet, and cosines of any two rows are practically
+# random.
 _LARGEST_MIXING = 1e30
 
 
@@ -48,7 +49,7 @@ class IsotropicDistribution:
         return self._radii_at(u, v, d)
 
     def _radii_at(self, u: Floats, v: Floats, d: int) -> Floats:
-        """Return ‖ω‖ in d dimensions. Both numbers are uniform in (0, 1): u gives the norm of g, and v the mixing."""
+        """Return ‖ω‖ in d dimensions for uniform u and v in (0, 1), which determine ‖g‖ and the mixing variable s."""
         from scipy.special import chdtri
 
         return self._mixed(v) * np.sqrt(chdtri(d, np.clip(u, 1e-300, None)))
@@ -60,12 +61,12 @@ class IsotropicDistribution:
     def orthogonal(self, m: int, d: int, rng: np.random.Generator) -> Floats:
         """Return blocks of d orthogonal directions, each with its own norm (Yu et al. 2016).
 
-        If m < d, the first ones are those of a smaller m, up to rounding.
+        If m < d, a smaller m gives the first of the same directions, up to rounding.
         """
         if m < d:
             of_directions, of_radii = rng.spawn(2)
             frequencies = frame(m, d, of_directions)
-            # Sobol points are as even as strata, and fewer points are the first of more.
+            # Sobol points are as evenly spread as strata, and a smaller m gives the first points of a larger one.
             u, v = sobol(m, 2, of_radii).T
             frequencies *= self._radii_at(u, v, d)[:, None]
             return frequencies
@@ -73,7 +74,7 @@ class IsotropicDistribution:
         return np.concatenate(directions)[:m] * self.radii(m, d, rng)[:, None]
 
     def qmc(self, m: int, d: int, rng: np.random.Generator) -> Floats:
-        """Return m draws through the inverse c.d.f. of scrambled Sobol points (Avron et al. 2016), (m, d)."""
+        """Return m quasi-random draws of ω, (m, d): inverse c.d.f. of scrambled Sobol points (Avron et al. 2016)."""
         from scipy.special import ndtri
 
         # One more dimension for the mixing variable.
@@ -117,7 +118,7 @@ FrequencyDistribution = IsotropicDistribution | ProductDistribution
 
 
 def _inside(u: Floats) -> Floats:
-    """Move numbers off both ends of [0, 1], where the inverses are infinite."""
+    """Clip numbers in [0, 1] away from both ends, where the inverse c.d.f. is infinite."""
     return np.clip(u, 2.0**-54, 1.0 - 2.0**-53)
 
 
@@ -145,7 +146,7 @@ def haar(d: int, rng: np.random.Generator) -> Floats:
 
 
 def frame(m: int, d: int, rng: np.random.Generator) -> Floats:
-    """Return m < d orthonormal rows, (m, d), distributed like the first m of `haar`, in O(m·d) numbers."""
+    """Return m < d orthonormal rows, (m, d), distributed like the first m of `haar`, in O(m·d) memory."""
     from scipy.linalg import qr
 
     # The transpose of a C array is in LAPACK's order, which lets LAPACK work in place.

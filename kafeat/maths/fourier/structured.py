@@ -1,4 +1,4 @@
-"""Frequencies that are never written out, as products of signs and Hadamard transforms, with O(D log p) steps per row.
+"""Frequencies as products of random signs and Hadamard transforms, never as a matrix, with O(D log p) steps per row.
 
 Rows are zero-padded to p = 2^⌈log₂ d⌉, for structured to at least 32. With H orthonormal, a block of p directions is
 - structured (SORF, Yu et al. 2016): H D₁ H D₂ H D₃, D_i random signs;
@@ -22,10 +22,10 @@ from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 
 class StructuredLoop:
-    """Angles ω_j·x, j < m, for blocks of p directions s H diag(f_l) Π … H diag(f_1), each times its radius (m,).
+    """Angles ω_j·x, j < m, of blocks of p directions s H diag(f_l) Π … H diag(f_1), each times its radius (m,).
 
     `first` (blocks, d) is f_1 for the inputs that exist; the others are zero. Each of the `layers` (blocks, p) is f_2
-    and so on. `permutation` (blocks, p) is Π, the place from which each number comes before every layer.
+    and so on. `permutation` (blocks, p) is Π: before every layer, place j gets the number at place permutation[j].
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class StructuredLoop:
     ) -> None:
         p, dtype = layers[0].shape[1], radii.dtype
         self._shape = first.shape[1], p, len(layers), len(radii)
-        # H has entries ±1 in the loop.
+        # The loop uses an H of entries ±1, so the factors include the 1/√p of the orthonormal one.
         scale = 1.0 / np.sqrt(p)
         factors = np.stack(layers, axis=1) * scale
         self._numbers = [np.ascontiguousarray(array, dtype=dtype) for array in (first * scale, factors)]
@@ -41,7 +41,7 @@ class StructuredLoop:
         self._radii, self._dtype, self._run = np.ascontiguousarray(radii), dtype, run
 
     def scratch(self) -> Floats:
-        """Return the buffer of one worker."""
+        """Return a buffer for one worker."""
         d, p, *_ = self._shape
         return aligned((2 * p + d) * vector_bytes() // self._dtype.itemsize, self._dtype)
 
@@ -58,7 +58,7 @@ class StructuredLoop:
 def structured_loop(
     first: Floats, layers: Sequence[Floats], permutation: Array | None, radii: Floats
 ) -> StructuredLoop | None:
-    """Return the loop in the dtype of the radii, or None if NumPy has to compute."""
+    """Return the compiled loop for the dtype of the radii, or None if NumPy has to compute."""
     arguments = (ARRAY, *5 * [SIZE], *5 * [ARRAY], SIZE, SIZE, ARRAY)
     run = loop(f"structured_{vector_bytes()}", radii.dtype, *arguments)
     return None if run is None else StructuredLoop(first, layers, permutation, radii, run)
@@ -66,7 +66,7 @@ def structured_loop(
 
 Structure = Literal["structured", "fastfood"]
 
-# With fewer columns there are so few products of signs that their directions are not uniform. With two columns, the
+# With a smaller width there are so few combinations of signs that the directions are not uniform. With width 2, the
 # mean of cos ω·δ misses the kernel by up to 0.3, and with 32 by less than the noise of 2¹⁸ frequencies.
 _LEAST_WIDTH = 32
 
@@ -74,7 +74,7 @@ _LEAST_WIDTH = 32
 def draw_structured(
     law: IsotropicDistribution, how: Structure, m: int, d: int, rng: np.random.Generator
 ) -> State:
-    """Return the state of m frequencies in d dimensions."""
+    """Draw m frequencies in d dimensions, and return the arrays that define them."""
     p = max(padded_width(d), _LEAST_WIDTH) if how == "structured" else padded_width(d)
     blocks = -(-m // p)
     layers = 3 if how == "structured" else 1
@@ -89,7 +89,7 @@ def draw_structured(
 
 
 def structured_shapes(state: State, how: Structure, m: int, d: int) -> Shapes:
-    """Return the shapes of that state. Maps of earlier releases are not padded to a minimum width."""
+    """Return the shapes of the arrays in such a state. Maps of earlier releases are not padded to the least width."""
     p = padded_width(d)
     if how == "structured" and "signs" in state and state["signs"].shape[-1:] == (_LEAST_WIDTH,):
         p = max(p, _LEAST_WIDTH)
@@ -102,7 +102,7 @@ def structured_shapes(state: State, how: Structure, m: int, d: int) -> Shapes:
 
 
 class StructuredAngles(Angles):
-    """ω_j·x for all frequencies of a tile, by Hadamard transforms."""
+    """The angles ω_j·x of a tile of rows, computed by Hadamard transforms."""
 
     def __init__(self, state: State, d: int, dtype: np.dtype[Any], input_scale: Floats | None = None) -> None:
         self._d, self._p = d, state["signs"].shape[-1]
@@ -146,7 +146,7 @@ class StructuredAngles(Angles):
 
     @classmethod
     def matrix(cls, state: State, d: int) -> Floats:
-        """Return the frequencies written out, (m, d)."""
+        """Return the frequencies as a matrix (m, d)."""
         angles = cls(state, d, np.dtype(np.float64))
         if angles.m < d:
             return angles._block_by_rows()
@@ -155,7 +155,7 @@ class StructuredAngles(Angles):
         return np.ascontiguousarray(out.T)
 
     def _block_by_rows(self) -> Floats:
-        """Write out a part of one block, each row by the factors in reverse, so that there is no d × d matrix."""
+        """Return m < d frequencies of a block, (m, d). Applying the factors in reverse avoids a d × d matrix."""
         x, between = np.zeros((self.m, self._p)), np.empty((self.m, self._p))
         np.fill_diagonal(x, self._radii)
         self._hadamard(x, x, between)

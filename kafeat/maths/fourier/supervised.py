@@ -1,8 +1,8 @@
 """Frequencies trained for a label: the kernel itself is learned, not only how well it is approximated.
 
 The frequencies and a linear model of the features together descend the squared error of the label. Ridge regressions on
-held-out rows choose where to start and how fast to learn. They are also the guard: the frequencies are kept only if
-they predict clearly better than the untouched draw.
+held-out rows choose where to start and how fast to learn. The trained frequencies are kept only if they predict
+held-out rows clearly better than the original draw.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from kafeat.maths.held_out_ridge import HeldOutRidge, clearly_better, fit_held_o
 from kafeat.maths.task import kind_to_learn, task_of
 from kafeat.types import Array, Floats
 
-# With fewer rows there is too little information, so the draw is kept as it is.
+# With fewer rows, the drawn frequencies are not trained.
 _LEAST_ROWS = 200
 _MOST_ROWS = 20_000
 # With more classes, the targets are this many random mixtures of them.
 _MOST_TARGETS = 128
-# A ridge regression needs D³ operations, so wide features get fewer rows.
+# A ridge regression on D features takes D³ operations, so wide features get fewer rows.
 _RIDGE_BUDGET, _LEAST_RIDGE_ROWS = 1e13, 1000
 
 # Multiples of γ, because the kernel's width is only the starting point of training.
 _STARTS = (0.1, 0.3, 1.0, 3.0)
-# Steps of a coordinate of ω, in units of a typical coordinate.
+# Learning rates to try for ω, in units of a typical coordinate of ω.
 _RATES = (0.15, 0.5)
 _MODEL_RATE = 0.03
 # The penalty while training, in units of the variance of a wave. With less, coefficients grow and cancel each other,
@@ -48,7 +48,7 @@ _MODEL_RATE = 0.03
 _PENALTY = 0.1
 _WAVE_VARIANCE = 0.5
 _TRIAL_STEPS, _STEPS, _LEAST_STEPS = 1000, 4000, 100
-# The most operations for training: about ten seconds of one core.
+# The most floating-point operations for training: about ten seconds of one core.
 _BUDGET = 2.5e11
 
 
@@ -63,7 +63,7 @@ class _Model:
 
 @dataclass(frozen=True)
 class _Data:
-    """Training rows X (n, d) and targets Y (n, k), held-out ones, and the phases of offset features."""
+    """Training rows X (n, d) with targets Y (n, k), held-out rows, and the phases of offset features."""
 
     X: Floats
     Y: Floats
@@ -72,7 +72,7 @@ class _Data:
     phases: Floats | None
 
     def fit(self, frequencies: Floats, amplitudes: Floats, least_penalty: float = 0.0) -> _Model:
-        """Fit the linear model of the features of these frequencies."""
+        """Fit a ridge regression on the features of these frequencies."""
         n = self.ridge_rows(len(frequencies))
         ridge = fit_held_out_ridge(
             self._features(self.X[:n], frequencies, amplitudes),
@@ -88,7 +88,7 @@ class _Data:
         return Z * np.tile(amplitudes, Z.shape[1] // len(frequencies))
 
     def ridge_rows(self, m: int) -> int:
-        """Return the number of rows that the model of m frequencies is fitted to."""
+        """Return the number of rows for a ridge regression on the features of m frequencies."""
         width = float(2 * m if self.phases is None else m)
         return min(len(self.X), max(_LEAST_RIDGE_ROWS, int(_RIDGE_BUDGET / width**3)))
 
@@ -103,10 +103,10 @@ def fit_for_label(
     weigh: bool,
     keys: RowKeys | None = None,
 ) -> FittedFrequencies:
-    """Train the draw (m, d) to predict the labels (n,) of the rows X (n, d).
+    """Train the drawn frequencies (m, d) to predict the labels (n,) of the rows X (n, d).
 
-    The errors are the shares of the label's variance on held-out rows that remain unexplained. A weight is the size of
-    the coefficients of a frequency. Weights are None if the draw is kept.
+    The errors are the unexplained shares of the label's variance on held-out rows. The weight of a frequency is
+    proportional to the norm of its coefficients. Weights are None if the draw is kept.
     """
     if len(X) < _LEAST_ROWS:
         return FittedFrequencies(drawn, None, None, None)
@@ -135,7 +135,7 @@ def fit_for_label(
 def _targets(labels: Array, train: Array, rng: np.random.Generator) -> Floats:
     """Return targets (n, k) with mean 0 and variance 1 on the training rows.
 
-    Very many classes get a random direction each, which keeps their distances (Johnson & Lindenstrauss 1984).
+    If there are very many classes, each gets a random direction, which keeps distances (Johnson & Lindenstrauss 1984).
     """
     task = task_of(labels, kind_to_learn(labels))
     if task.classes is None or len(task.classes) <= _MOST_TARGETS:
@@ -149,7 +149,7 @@ def _targets(labels: Array, train: Array, rng: np.random.Generator) -> Floats:
 
 
 def _search(data: _Data, plain: _Model, rng: np.random.Generator, weigh: bool) -> _Model:
-    """Try starts and rates, train for long with the best, and return the model that is best on held-out rows."""
+    """Try starts and learning rates, train longer with the best, and return the model that is best on held-out rows."""
     starts = [data.fit(plain.frequencies * np.sqrt(factor), plain.amplitudes, _PENALTY) for factor in _STARTS]
     start = min(starts, key=attrgetter("ridge.error"))
     share = min(1.0, _BUDGET / ((len(_RATES) * _TRIAL_STEPS + _STEPS) * _step_cost(data, plain)))
@@ -161,7 +161,7 @@ def _search(data: _Data, plain: _Model, rng: np.random.Generator, weigh: bool) -
 
 
 def _step_cost(data: _Data, plain: _Model) -> float:
-    """Return the number of operations of one step of training."""
+    """Return the number of floating-point operations of one training step."""
     (m, d), k = plain.frequencies.shape, data.Y.shape[1]
     return float(BATCH * m * (4 * d + 12 * k + 200) + 10 * m * (d + 2 * k))
 
@@ -169,7 +169,7 @@ def _step_cost(data: _Data, plain: _Model) -> float:
 def _train(
     data: _Data, start: _Model, rate: float, steps: int, rng: np.random.Generator, weigh: bool
 ) -> tuple[Floats, Floats]:
-    """Train the frequencies of the start by Adam (Kingma & Ba 2015), and return them with the amplitudes."""
+    """Train the frequencies of `start` by Adam (Kingma & Ba 2015). Return them and their amplitudes (m,)."""
     m = len(start.frequencies)
     X, Y = pull_in(data.X), data.Y.astype(np.float32)
     phases = None if data.phases is None else data.phases.astype(np.float32)
@@ -177,7 +177,7 @@ def _train(
         array.astype(np.float32) for array in (start.frequencies, start.ridge.w, start.ridge.intercept)
     ]
     decay = np.float32(_PENALTY * _WAVE_VARIANCE)
-    # |N(0, 1)| has the median 0.6745; heavy-tailed draws have no mean square
+    # |N(0, 1)| has the median 0.6745. The mean square of heavy-tailed draws is infinite.
     unit = float(np.median(np.abs(start.frequencies))) / 0.6745
     size = max(float(np.abs(V).mean()), 1.0 / float(np.sqrt(V.size)))
     adam = Adam(arrays, [rate * unit, _MODEL_RATE * size, _MODEL_RATE * size])

@@ -58,7 +58,7 @@ class CosineFeatures:
         out[:, :m] *= self._amplitudes
 
     def _by_loop(self, angles: Floats, out: Floats) -> bool:
-        """Return False if NumPy has to compute: there is no compiled loop, or an angle is NaN and raises an error."""
+        """Write the features. Return False if there is no compiled loop, or an angle is NaN, which NumPy reports."""
         if self._loop is None:
             return False
         feature_major = is_feature_major(out)
@@ -72,13 +72,13 @@ class CosineFeatures:
         return not self._loop(*tile, *numbers, not feature_major, address(out), step)
 
 
-# Bytes of a vector, and vectors of a panel, as in `compiled/waves.h`, and the most inputs, because BLAS keeps parts of
-# larger matrices in its caches. With shorter vectors it was no faster than BLAS and a second loop.
+# Bytes of a SIMD vector and vectors of a panel, as in `compiled/waves.h`, and the most inputs for which the loop beats
+# BLAS, which keeps parts of larger matrices in caches. With shorter vectors, the loop was no faster.
 _VECTOR, _WIDE, _MOST_INPUTS = 64, 2, 1024
 
 
 class WaveLoop:
-    """a_j [cos ω_j·x, sin ω_j·x] for frequencies (m, d). Each output sums over the inputs in order."""
+    """The compiled loop for a_j [cos ω_j·x, sin ω_j·x]. It sums each ω_j·x in the order of the inputs."""
 
     def __init__(
         self, frequencies: Floats, amplitudes: Floats, dtype: np.dtype[Any], run: Loop, panels: Loop
@@ -90,7 +90,7 @@ class WaveLoop:
         self._fill(self._frequencies, self._by_panel)
 
     def scratch(self, rows: int) -> Floats:
-        """Return the buffer of one worker for tiles of `rows` rows, in panels."""
+        """Return a worker's buffer for tiles of `rows` rows, which are copied into panels."""
         columns = _WIDE * _VECTOR // self._dtype.itemsize
         return aligned(-(-rows // columns) * columns * self._frequencies.shape[1], self._dtype)
 
@@ -113,7 +113,7 @@ class WaveLoop:
 
 
 def wave_loop(frequencies: Floats, amplitudes: Floats, dtype: np.dtype[Any]) -> WaveLoop | None:
-    """Return the loop, or None if BLAS and NumPy have to compute."""
+    """Return the compiled loop, or None if BLAS and NumPy have to compute."""
     if vector_bytes() != _VECTOR or frequencies.shape[1] > _MOST_INPUTS:
         return None
     matrix = (ARRAY, SIZE, SIZE)
@@ -130,11 +130,11 @@ Warp = Callable[[Floats, Floats], Floats]
 
 
 class Angles(ABC):
-    """ω_j·x for all frequencies of a tile."""
+    """A way to compute the angles ω_j·x of a tile of rows."""
 
     m: int
     takes: tuple[type, ...] = ()
-    """The forms of rows that `apply` accepts besides arrays."""
+    """The types of rows that `apply` accepts besides arrays."""
 
     def scratch(self, rows: int) -> Scratch:
         """Return buffers for tiles of `rows` rows."""
@@ -145,12 +145,12 @@ class Angles(ABC):
         """Write the angles of the tile X (rows, d) into `angles` (rows, m), in C or Fortran order."""
 
     def waves(self, amplitudes: Floats) -> WaveLoop | None:
-        """Return a loop for their cosines and sines that does not need the angles, if there is one."""
+        """Return a compiled loop that computes cosines and sines directly from rows, or None if there is none."""
         return None
 
 
 class DenseAngles(Angles):
-    """One matrix product with the frequencies (m, d)."""
+    """The angles by one matrix product with the frequencies (m, d)."""
 
     takes = (SparseRows,)
 
@@ -165,9 +165,9 @@ class DenseAngles(Angles):
 
 
 class CosineTransform(Transform):
-    """paired: √a_j [cos ω_j·x, sin ω_j·x]; offset: √(2a_j) cos(ω_j·x + b_j); x may be warped first.
+    """Paired features √a_j [cos ω_j·x, sin ω_j·x], or offset features √(2a_j) cos(ω_j·x + b_j).
 
-    The weights a_j are 1/m unless they are given.
+    The weights a_j are 1/m unless they are given. With `warp`, it is applied to x first.
     """
 
     def __init__(
@@ -202,14 +202,14 @@ class CosineTransform(Transform):
                 X = self._warp(X, warped)
             if self._waves and self._waves.write(X, out, panels):
                 return
-        # The angles have the memory order of the output, so that no pass over memory transposes.
+        # The angles have the memory order of the output, so that nothing is transposed.
         angles = shaped(flat, (len(X), self._angles.m), is_feature_major(out))
         self._angles.apply(X, angles, inner)
         self._cosines.write(angles, out)
 
 
 def log_warp(skewedness: float) -> Warp:
-    """Return log(x + c). An entry at or below −c is refused."""
+    """Return the function x ↦ log(x + c). It raises an error for an entry at or below −c."""
 
     def warp(X: Floats, out: Floats) -> Floats:
         np.add(X, X.dtype.type(skewedness), out=out)

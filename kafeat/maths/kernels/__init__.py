@@ -34,5 +34,5 @@ def find_kernel(name: str) -> Kernel:
 
 
 def kernel_names(form: type = Kernel) -> tuple[str, ...]:
-    """Return the names of the kernels that have a form, in alphabetical order."""
+    """Return the names of the kernels that are of this class, such as `TiledKernel`, in alphabetical order."""
     return tuple(name for name, kernel in _kernels().items() if isinstance(kernel, form))

@@ -18,16 +18,16 @@ from kafeat.types import Floats
 
 
 def degree_warning(kind: str, degree: int, n_columns: int) -> str | None:
-    """Return a sentence if sets need more columns than there are, so that every sum is 0, otherwise None."""
+    """Return a warning if sets need more columns than the input has, so that the kernel is 0, otherwise None."""
     if degree <= n_columns:
         return None
     return f"{kind}: degree: sets of {degree} columns need more than the {n_columns} of the input, so the kernel is 0"
 
 
 def sets_of_size(terms: Iterable[Floats], sums: Floats, product: Floats) -> Floats:
-    """Return Σ_{|S| = size} Π_{i ∈ S} t_i, which is the last part of `sums`.
+    """Return Σ_{|S| = size} Π_{i ∈ S} t_i in the last part of `sums`, with size = len(sums).
 
-    `sums` (size, …) and `product` (…) are buffers. With a new term t, the sum over sets of q terms grows by t times the
+    `sums` (size, …) and `product` (…) are buffers. A new term t increases the sum over sets of q terms by t times the
     sum over sets of q − 1 terms.
     """
     sums[...] = 0.0
@@ -46,7 +46,7 @@ def larger_sets(terms: Iterable[Floats], least: int, sums: Floats, product: Floa
     total[...] = 0.0
     single[...] = 0.0 if least == 2 else 1.0
     for term in terms:
-        # a set with t has other terms, which are enough already or which t completes
+        # a set that contains t is t times a counted set, or t times a set that is one term too small
         np.add(total, single, out=product)
         product *= term
         total += product
@@ -56,7 +56,7 @@ def larger_sets(terms: Iterable[Floats], least: int, sums: Floats, product: Floa
 
 
 def all_sets(terms: Iterable[Floats], out: Floats, share: float = 1.0) -> Floats:
-    """Write Π (share + t_i) into `out`: for share 1, a sum over all sets of the terms, which are overwritten."""
+    """Write Π (share + t_i) into `out`, for share 1 the sum over all sets of terms. The terms are overwritten."""
     out[...] = 1.0
     for term in terms:
         term += term.dtype.type(share)
@@ -65,7 +65,7 @@ def all_sets(terms: Iterable[Floats], out: Floats, share: float = 1.0) -> Floats
 
 
 def outer_terms(X: Floats, Y: Floats, product: Floats) -> Iterator[Floats]:
-    """Yield the terms x_i y_i of every row of X (n, d) with every row of Y (m, d), all in the buffer (n, m)."""
+    """Yield for each column i the products x_i y_i of all rows of X (n, d) and Y (m, d), in the same buffer (n, m)."""
     for x, y in zip(X.T, Y.T, strict=True):
         yield np.multiply(x[:, None], y[None, :], out=product)
 
@@ -90,7 +90,7 @@ class AnovaKernel(TiledKernel):
         return Gram(sums(c.x, c.y), (norms(c.x), norms(c.y)))
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        # a product of `degree` factors has the whole scale
+        # each of `degree` factors gets an equal part of the scale
         factor = p.gamma / landmarks.scale ** (1.0 / p.degree)
 
         def write(X: Floats, rows: Floats, out: Floats, scratch: Floats) -> None:

@@ -14,11 +14,11 @@ from kafeat.types import Floats
 
 
 class DotProductKernel(Kernel):
-    """A function of x·y only."""
+    """A kernel that is a function of x·y."""
 
     @abstractmethod
     def of_dots(self, dots: Floats, p: KernelParameters) -> Floats:
-        """Return the kernel where x·y = `dots`."""
+        """Return the kernel of rows with these dot products."""
 
     def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
         x, y = inputs.squared_norms
@@ -94,7 +94,7 @@ class SeriesKernel(DotProductKernel, TiledKernel):
 
 
 def scaled_series(coefficients: Sequence[float], scale: float) -> tuple[list[float], float, float]:
-    """Return b_0 … b_{N − 1}, b_N and f with Σ b_n (f t)^n = Σ a_n t^n/scale, where f t has the sum's size."""
+    """Return b_0 … b_{N − 1}, b_N and f with Σ b_n (f t)^n = Σ a_n t^n/scale. f keeps powers in range."""
     *lower, last = np.trim_zeros(np.array(coefficients), "b")
     factor = scale ** (-1.0 / max(len(lower), 1))
     # a scale above the range of the dtype is divided out before the multiplication
@@ -110,7 +110,7 @@ class ExponentialKernel(DotProductKernel):
 
 
 class CosineKernel(TiledKernel):
-    """x·y/(‖x‖‖y‖), and 0 where one of them is 0."""
+    """x·y/(‖x‖‖y‖), and 0 where one of the rows is 0."""
 
     def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
         x, y = (np.sqrt(norms) for norms in inputs.squared_norms)
@@ -124,7 +124,7 @@ class CosineKernel(TiledKernel):
 
     @staticmethod
     def _write(X: Floats, landmarks: Floats, out: Floats, scratch: Floats) -> None:
-        # By powers of two near the largest entries, which is exact, so that squares stay within the dtype.
+        # Divide by powers of two near the largest entries, which is exact, so that squares stay within the dtype.
         exponents = np.frexp(np.abs(X).max(axis=1, initial=0.0))[1]
         most = np.finfo(X.dtype).maxexp - 2
         units = np.ldexp(X.dtype.type(1.0), -exponents.clip(-most, most))

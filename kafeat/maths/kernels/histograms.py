@@ -23,7 +23,7 @@ from kafeat.maths.kernel_tiles import (
 )
 from kafeat.types import Floats
 
-# Rows at a time, so that the numbers between two passes stay in the cache.
+# The number of rows per block, so that intermediate results stay in the cache.
 _BLOCK = 64
 
 
@@ -36,11 +36,11 @@ class AdditiveKernel(TiledKernel):
 
     @abstractmethod
     def entry(self, x: Floats, y: Floats) -> Floats:
-        """Return k(x, y) of numbers above 0."""
+        """Return k(x, y) for numbers x and y above 0."""
 
     @abstractmethod
     def signature(self, ratio: Floats) -> Floats:
-        """Return 𝒦(ω) at ω = `ratio`."""
+        """Return the signature 𝒦(ω) at ω = `ratio`."""
 
     def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
         c = as_coordinates(inputs)
@@ -60,24 +60,24 @@ class AdditiveKernel(TiledKernel):
 
 
 class SpectralKernel(AdditiveKernel):
-    """An additive kernel with a density as its spectrum κ, and the best periods Λ(n) for two windows.
+    """An additive kernel whose spectrum κ is a density, with the best periods Λ(n) for two windows.
 
     The periods are those of Vedaldi & Zisserman 2012, table 2.
     """
 
     @abstractmethod
     def spectrum(self, frequency: Floats) -> Floats:
-        """Return κ(λ) at λ = `frequency`."""
+        """Return the spectrum κ(λ) at λ = `frequency`."""
 
     @abstractmethod
     def periods(self, order: int) -> tuple[float, float]:
-        """Return the best Λ of a uniform window, and of a rectangular one."""
+        """Return the best periods Λ of a uniform window and of a rectangular one."""
 
     def period(self, window: str, order: int) -> float:
-        """Return the default Λ, at least 1.
+        """Return the default period Λ, which is at least 1 for order 1 and above.
 
-        A single feature is a multiple of √(x^γ). For order 0, the uniform window therefore has Λ = 2πκ(0). Then Lκ(0) =
-        1 and k̂(x, x) = k(x, x), where the formula of the higher orders would give 1.72 k(x, x) for chi2.
+        For order 0, the single feature is a multiple of √(x^γ), and the uniform window has Λ = 2πκ(0). Then Lκ(0) = 1
+        and k̂(x, x) = k(x, x), where the formula of the higher orders would give 1.72 k(x, x) for chi2.
         """
         if window != "uniform":
             return max(1.0, float(self.periods(order)[1]))
@@ -173,7 +173,7 @@ class JensenShannonKernel(SpectralKernel):
 
     @staticmethod
     def _write(X: Floats, landmarks: Floats, out: Floats, scratch: Floats) -> None:
-        """Make one pass over the tile for each landmark."""
+        """Write the kernel into `out` with one pass over the tile for each landmark."""
         refuse_negative(X)
         total, share = scratch
         tiny = np.finfo(out.dtype).tiny
@@ -196,7 +196,7 @@ ADDITIVE: dict[str, AdditiveKernel] = {
     "intersection": IntersectionKernel(),
     "jensen_shannon": JensenShannonKernel(),
 }
-"""The additive kernels by their names in homogeneous maps."""
+"""The additive kernels by the names that homogeneous maps use."""
 
 
 def spectral_kernel(name: str) -> SpectralKernel:
@@ -229,7 +229,7 @@ class Chi2Kernel(TiledKernel):
             block = distance[start : start + _BLOCK]
             for x, y in zip(c.x[start : start + _BLOCK].T, c.y.T, strict=True):
                 total = x[:, None] + y[None, :]
-                total[total == 0.0] = 1.0  # where both are 0, the difference is
+                total[total == 0.0] = 1.0  # where x and y are 0, their difference is 0
                 difference = x[:, None] - y[None, :]
                 block += difference / total * difference  # a square might overflow
         return unit_gram(np.exp(-p.gamma * distance))

@@ -10,9 +10,9 @@ from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, TiledKer
 from kafeat.maths.kernel_tiles import KernelTile, Landmarks, Profile, distance_tile, profile_loop
 from kafeat.types import Floats
 
-# Bessel functions of higher orders overflow in float64 at arguments that matter.
+# Bessel functions of larger orders overflow float64 where the kernel is not negligible.
 _LARGE_ORDER = 50.0
-# Below that order, the kernel is 0 from this argument on, and far beyond it SciPy's Bessel function is NaN.
+# For smaller orders, the kernel is 0 beyond this argument. SciPy's Bessel function is NaN for much larger arguments.
 _NOTHING_LEFT = 1e4
 _FARTHEST = 1e300
 _PROFILES: dict[float, Profile] = {0.5: "matern_1", 1.5: "matern_3", 2.5: "matern_5"}
@@ -54,7 +54,7 @@ def matern_profile(t: Floats, nu: float) -> Floats:
 
 
 def _matern_of_large_order(t: Floats, nu: float) -> Floats:
-    """Return it by Debye's expansion of K_ν(νz), z² = 2t/ν, to the third order, with an error below 1e-9.
+    """Return the Matérn kernel by Debye's expansion of K_ν(νz), z² = 2t/ν, to third order, with an error below 1e-9.
 
     Source: NIST Digital Library of Mathematical Functions, 10.41.4 and 10.41.10.
     """
@@ -74,7 +74,7 @@ def _debye_series(p: Floats, nu: float) -> Floats:
 
 
 def _finish(squared: Floats, nu: float) -> None:
-    """Turn s = √(2νγ)·r into e^{−s}, (1 + s)e^{−s}, (1 + s + s²/3)e^{−s} for ν = ½, 3/2, 5/2; else use Bessel's K_ν."""
+    """Turn s² = 2νγ r² into e^{−s}, (1 + s)e^{−s}, (1 + s + s²/3)e^{−s} for ν = ½, 3/2, 5/2; else use Bessel's K_ν."""
     if nu not in (0.5, 1.5, 2.5):
         squared[...] = matern_profile(squared.astype(np.float64) / (2.0 * nu), nu)
         return

@@ -1,1 +1,1 @@
-"""Features from landmarks."""
+"""Nyström features: kernel values between rows and landmarks, multiplied by a projection matrix."""

@@ -1,6 +1,6 @@
-"""The kernel of a Nyström map in the forms for fitting and transforming.
+"""The kernel of a Nyström map, as fitting and transforming need it.
 
-If the kernel is given as a matrix, a row holds k(x, every training row), and landmarks are numbers of its columns.
+If the kernel is precomputed, a row holds k(x, y) for every training row y, and landmarks are column numbers.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from kafeat.maths.kernel_tiles import KernelTile, Landmarks, call_kernel
 from kafeat.maths.nystroem.landmarks import POINTS, FitSample, Given, Indices, Profile
 from kafeat.types import Array, Floats
 
-# If the relative size is larger, a kernel matrix is not symmetric, or has a negative eigenvalue, by more than rounding.
+# Relative size from which an asymmetry or a negative eigenvalue of a kernel matrix is not due to rounding.
 CLEARLY = 1e-6
 _BLOCK = 1024
-# Rows whose median stands for that of all.
+# About this many rows are enough for the median.
 _FEW = 4096
 
 NO_EXACT = (
@@ -34,7 +34,7 @@ NO_EXACT = (
 
 
 class LandmarkKernel:
-    """A kernel between rows and landmarks, with its name and its parameters."""
+    """A named kernel with its parameters, between rows and landmarks."""
 
     def __init__(self, name: str, kernel: TiledKernel, parameters: KernelParameters) -> None:
         self.name, self._kernel, self._parameters = name, kernel, parameters
@@ -42,7 +42,7 @@ class LandmarkKernel:
 
     @property
     def profile(self) -> Profile | None:
-        """The kernel as a function of r², if it has a slope everywhere."""
+        """The kernel as a differentiable function of r², or None if it is not one."""
         kernel, p = self._kernel, self._parameters
         if not isinstance(kernel, DifferentiableKernel):
             return None
@@ -51,62 +51,61 @@ class LandmarkKernel:
     def tile(
         self, landmarks: Array, scale: float, dtype: np.dtype[Any], centre: Floats | None = None
     ) -> KernelTile:
-        """Return k(·, landmarks)/scale. `centre` (d,) lies among the rows; None is the mean of the landmarks."""
+        """Return the tile form of k(·, landmarks)/scale. `centre` (d,) is by default the landmarks' mean."""
         return self._kernel.tile(Landmarks(landmarks, dtype, scale, centre), self._parameters)
 
     def gram(self, pair: KernelInputs) -> Gram:
-        """Return the exact kernel."""
+        """Return the exact kernel matrix of these inputs."""
         return self._kernel.gram(pair, self._parameters)
 
     def rows(self, X: Floats, chosen: Indices) -> Array:
-        """Return the landmarks that are the chosen rows of the sample."""
+        """Return the landmarks for the chosen row numbers of the sample."""
         return X[chosen]
 
     def centre(self, X: Floats) -> Floats | None:
-        """Return the median of rows X (n, d), or of some of many, or None for kernels without a distance.
-
-        Unlike the mean, it is not moved by one row that lies far away.
-        """
+        """Return the median (d,) of rows X (n, d), or of some of many, or None for kernels without a distance."""
         if not self._kernel.centred:
             return None
         return np.median(X[:: -(-len(X) // _FEW)].astype(np.float64), axis=0)
 
     def scale(self, diagonal: Floats) -> float:
-        """Return a divisor with which float32 can hold the kernel: its largest diagonal entry, if it has no bound."""
+        """Return the largest diagonal entry if the kernel is unbounded: float32 can hold the kernel divided by it."""
         largest = float(np.abs(diagonal).max(initial=0.0))
         return largest if self._kernel.scaled and 0.0 < largest < np.inf else 1.0
 
     def diagonal(self, X: Floats, rows: Indices) -> Floats:
-        """Return k(x, x) for these rows, float64."""
+        """Return k(x, x) for these rows of X, in float64."""
         blocks = (rows[start : start + _BLOCK // 8] for start in range(0, len(rows), _BLOCK // 8))
         parts = (X[block].astype(np.float64) for block in blocks)
-        # even with no rows on one side, the Gram matrix has the diagonal
+        # a Gram matrix has the diagonal of x even if there are no rows y
         norms = (self.gram(Coordinates(part, part[:0])).squared_norms[0] for part in parts)
         values = np.concatenate([np.empty(0), *norms])
         _refuse_not_finite(values, f"nystroem: kernel {self.name}")
         return values
 
     def matrix(self, landmarks: Array, X: Floats) -> Floats:
-        """Return K_mm, float64 and symmetric, for a sample X."""
+        """Return the kernel matrix K_mm between landmarks of a sample X, in float64 and symmetric."""
         K = self.among(landmarks, X)
         _refuse_not_finite(K, f"nystroem: kernel {self.name}")
         symmetric: Floats = (K + K.T) / 2.0
         if np.abs(K - symmetric).max() > CLEARLY * np.abs(K).max():
-            raise DataError(f"nystroem: kernel {self.name}: expected a symmetric kernel matrix, got another")
+            raise DataError(
+                f"nystroem: kernel {self.name}: expected a symmetric kernel matrix, got an asymmetric one"
+            )
         return symmetric
 
     def among(self, landmarks: Array, X: Floats) -> Floats:
-        """Return the kernel between all landmarks as it is computed, in float64."""
+        """Return the kernel between all landmarks in float64, which rounding may have made slightly asymmetric."""
         rows = landmarks.astype(np.float64)
         return self.gram(Coordinates(rows, rows)).dots
 
     def against(self, landmarks: Array, scale: float) -> Callable[[Floats], Floats]:
-        """Return a function that computes k(·, landmarks)/scale for rows (n, d), (n, m) in float64."""
+        """Return a function from rows (n, d) to k(·, landmarks)/scale, (n, m) in float64."""
         tile = self.tile(landmarks, scale, DOUBLE, self.centre(landmarks))
         return lambda rows: evaluate(tile, rows, np.arange(len(rows)), len(landmarks))
 
     def view(self, sample: Sample, dual_l1: float, tolerance: float | None = None) -> FitSample:
-        """Return the view of the fit sample that landmark selectors work on."""
+        """Return the fit sample and its kernel, as landmark selectors need them."""
         X, centre = sample.X, self.centre(sample.X)
 
         @cache
@@ -150,7 +149,7 @@ class FunctionKernel(TiledKernel):
 
 
 def evaluate(tile: KernelTile, X: Floats, rows: Indices, m: int) -> Floats:
-    """Return the kernel of some rows of X with m landmarks, block by block, in the dtype of the tile."""
+    """Return the kernel of these rows of X with m landmarks, in the dtype of the tile, computed block by block."""
     out = np.empty((len(rows), m), dtype=tile.dtype)
     height = min(_BLOCK, len(rows))
     scratch = tile.scratch(height)
@@ -158,7 +157,7 @@ def evaluate(tile: KernelTile, X: Floats, rows: Indices, m: int) -> Floats:
         for start in range(0, len(rows), _BLOCK):
             check()
             block = np.ascontiguousarray(X[_places(rows[start : start + _BLOCK])], dtype=tile.dtype)
-            if len(block) < height:  # the last block, because buffers depend on the number of rows
+            if len(block) < height:  # the last block is shorter, and buffers depend on the number of rows
                 scratch = tile.scratch(len(block))
             tile.evaluate(block, out[start : start + _BLOCK], scratch)
     _refuse_not_finite(out, "nystroem")
@@ -166,7 +165,7 @@ def evaluate(tile: KernelTile, X: Floats, rows: Indices, m: int) -> Floats:
 
 
 def _places(rows: Indices) -> Indices | slice:
-    """Return the numbers of rows, as a slice if they are consecutive, so that nothing is copied."""
+    """Return the row numbers, as a slice if they are consecutive, so that indexing copies nothing."""
     first, stop = int(rows[0]), int(rows[-1]) + 1
     return slice(first, stop) if stop - first == len(rows) and (np.diff(rows) == 1).all() else rows
 
@@ -180,7 +179,7 @@ def _refuse_not_finite(values: Floats, name: str) -> None:
 
 
 class _Columns(TiledKernel):
-    """Rows that already hold k(x, ·). Landmarks are numbers of columns."""
+    """A precomputed kernel: a row already holds k(x, ·), and landmarks are column numbers."""
 
     scaled = True
 
@@ -192,14 +191,14 @@ class _Columns(TiledKernel):
         scale = landmarks.dtype.type(landmarks.scale)
 
         def write(X: Floats, _: Floats, out: Floats, __: Floats) -> None:
-            np.take(X, columns, axis=1, out=out, mode="clip")  # already checked; "raise" would use a buffer
+            np.take(X, columns, axis=1, out=out, mode="clip")  # mode "raise" would need a buffer
             out /= scale
 
         return KernelTile(np.empty((len(columns), 0)), landmarks.dtype, write, 0)
 
 
 class PrecomputedKernel(LandmarkKernel):
-    """A kernel whose columns are given."""
+    """A kernel of which the user provides the values as columns."""
 
     def __init__(self) -> None:
         super().__init__("precomputed", _Columns(), KernelParameters())
@@ -215,7 +214,7 @@ class PrecomputedKernel(LandmarkKernel):
 
 
 def check_square(X: Floats) -> None:
-    """Refuse training rows that are not the kernel matrix of all training rows."""
+    """Raise an error unless the training rows are the kernel matrix of all training rows."""
     if X.shape[0] != X.shape[1]:
         raise DataError(
             f"nystroem: kernel precomputed: expected the square kernel matrix of the training rows, got "
@@ -224,7 +223,7 @@ def check_square(X: Floats) -> None:
 
 
 def check_parameters(landmarks: str | Given, weights: str) -> None:
-    """Refuse parameters that need the coordinates of rows."""
+    """Raise an error for parameters that need the coordinates of rows, which a precomputed kernel lacks."""
     name = landmarks.key if isinstance(landmarks, Given) else landmarks
     if isinstance(landmarks, Given) or name in POINTS:
         refuse_parameter("landmarks", "landmarks that are columns of the input", name)

@@ -1,4 +1,4 @@
-"""Turn kernel values with the landmarks into features and back, and choose and weight the directions to keep."""
+"""Matrices that turn kernel values with the landmarks into features, and the choice of the directions to keep."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from kafeat.maths.lapack import top_eigenvectors
 from kafeat.maths.nystroem.kernel import CLEARLY
 from kafeat.types import Floats
 
-# Rows of the sample on which the directions are chosen.
+# About how many rows of the sample decide which directions to keep.
 _ROWS = 6_000
-# Rows of the sample, at least and per weight, to which weights are fitted. More do not lower the error.
+# Weights are fitted to at least this many rows of the sample, and to so many per weight. More do not lower the error.
 _FITTED, _PER_WEIGHT = 2_000, 4
-# Shares of the mean eigenvalue by which fitted weights are shrunk. The last one means no fit.
+# Candidates for μ in `fitted`, relative to the mean eigenvalue. With the last one, nothing is fitted.
 _SHRINK = (1e-3, 1e-2, 1e-1, 1.0, np.inf)
 
 
 def factor(K: Floats, rcond: float, name: str, clip_negative: bool) -> Floats:
-    """Return V_r Λ_r^{−½} (m, r) of K_mm, which errors call the matrix of the kernel `name`."""
+    """Return V_r Λ_r^{−½} (m, r) of the kernel matrix K_mm. `name` is the kernel's name in errors."""
     values, vectors = np.linalg.eigh(K)
     if values[0] < -CLEARLY * values[-1] and not clip_negative:
         raise DataError(
@@ -31,7 +31,7 @@ def factor(K: Floats, rcond: float, name: str, clip_negative: bool) -> Floats:
 
 
 def whitening(values: Floats, vectors: Floats, rcond: float) -> Floats:
-    """Return VΛ^{−½} (m, r), largest eigenvalues first, without those at or below rcond·λ_max."""
+    """Return VΛ^{−½} (m, r) by falling eigenvalues, without those of at most rcond·λ_max."""
     values, vectors = values[::-1], vectors[:, ::-1]
     rank = int(np.count_nonzero(values > max(rcond * values[0], 0.0)))
     return vectors[:, :rank] / np.sqrt(values[:rank])
@@ -42,9 +42,9 @@ def leading(
 ) -> Floats:
     """Return W (m, r) rotated to its `size` leading directions, (m, size).
 
-    They lead on rows of the sample, not on the landmarks, which need not lie where the data do: Z = K_nm W has the
-    singular vectors V, and W V_size gives the best approximation of ZZᵀ of that rank (Pourkamali-Anaraki & Becker 2019;
-    Tropp, Yurtsever, Udell & Cevher 2017). Some rows represent all, and each landmark counts as one more row.
+    Rows of the sample decide, because landmarks need not be where the data are: with the right singular vectors V of Z
+    = K_nm W, W V_size gives the best approximation of ZZᵀ of that rank (Pourkamali-Anaraki & Becker 2019; Tropp,
+    Yurtsever, Udell & Cevher 2017). A random subset of rows is used, with each landmark as one more row.
     """
     rows = some(X, max(_ROWS, 2 * W.shape[1]), rng)
     Z = kernel(rows) @ W
@@ -52,10 +52,10 @@ def leading(
 
 
 def _everywhere(G: Floats, times: float, W: Floats) -> Floats:
-    """Return the Gram matrix of features for all rows and the landmarks, from that of some rows.
+    """Return the Gram matrix of the features of all rows and landmarks. G is that of one in `times` rows.
 
-    For the landmarks it is WᵀK²W = Λ, the inverse squared norms of W's columns. Without them, a direction that only a
-    few far rows need would be lost if none of these is among the rows, and with it all of their kernel.
+    For the landmarks alone it is WᵀK²W = Λ, the inverse squared norms of W's columns. Without them, the direction of a
+    few distant rows would be lost, and with it their kernel, if none of these rows is in the subset.
     """
     return times * G + np.diag(1.0 / (W**2).sum(axis=0))
 
@@ -68,10 +68,10 @@ def fitted(
     size: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Return W S^{½} (m, size) with weights S that fit the sample's kernel better than the landmarks' own, S = I.
+    """Return W S^{½} (m, size) with weights S for which ZSZᵀ is closer to the sample's kernel than ZZᵀ.
 
-    With G = ZᵀZ = UgUᵀ and the residual E = K − ZZᵀ, S = I + UD(UᵀZᵀEZU)DUᵀ, D = diag(1/(g + μ)): at μ = 0 the minimum
-    of ‖K − ZSZᵀ‖_F, the Frobenius-best U of Wang & Zhang 2013 ("modified Nyström"). μ is chosen on rows that S was not
+    With G = ZᵀZ = UgUᵀ and the residual E = K − ZZᵀ, S = I + UD(UᵀZᵀEZU)DUᵀ, D = diag(1/(g + μ)): at μ = 0 this S
+    minimizes ‖K − ZSZᵀ‖_F, like the U of Wang & Zhang 2013 ("modified Nyström"). μ is chosen on rows that S was not
     fitted on, with μ = ∞ (no fit) among the choices, so that S does not overfit the sample. As E is positive
     semi-definite, so is S.
     """
@@ -99,32 +99,32 @@ def fitted(
 
 
 def _top(G: Floats, size: int) -> Floats:
-    """Return the eigenvectors of the `size` largest eigenvalues, largest first."""
+    """Return the eigenvectors (D, size) of the largest eigenvalues of G (D, D), the largest first."""
     return top_eigenvectors(G, min(size, len(G)))[:, ::-1]
 
 
 def some(X: Floats, most: int, rng: np.random.Generator) -> Floats:
-    """Return all rows, or that many random ones."""
+    """Return the rows X, or `most` random ones of them if there are more."""
     return X if len(X) <= most else X[rng.choice(len(X), size=most, replace=False)]
 
 
 def trapezoid(projection: Floats) -> Floats:
     """Return a matrix (m, D) for the same features up to a rotation, with zeros above the diagonal.
 
-    Pᵀ = QR, so P Pᵀ = RᵀR. This saves half of a product with it if m = D.
+    Pᵀ = QR, so P Pᵀ = RᵀR. If m = D, a product with a triangle costs half as much.
     """
     from scipy.linalg import qr
 
     R: Floats = qr(projection.T, mode="r")[0][: projection.shape[1]]
-    # a definite sign, as in a Cholesky factor
+    # a positive diagonal, as in a Cholesky factor
     R = R * np.where(R.diagonal() < 0.0, -1.0, 1.0)[:, None]
     return np.tril(R.T)
 
 
 def padded(W: Floats, width: int, symmetric: bool) -> Floats:
-    """Return T (m, width) for the weights W (m, r): the symmetric root, or the triangular one if it is square.
+    """Return the map's matrix T (m, width) for weights W (m, r): a symmetric root, or a triangle if m = width.
 
-    Columns beyond r are zeros.
+    Columns after the r-th are zeros.
     """
     if symmetric:
         # W's columns are those of V, scaled

@@ -1,4 +1,4 @@
-"""z(x) = Tᵀ k(L, x): the kernel with the landmarks times a matrix, in sufficient precision."""
+"""The transform z(x) = Tᵀ k(L, x), with landmarks L and a matrix T, in sufficient precision."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kafeat.types import Floats, Scratch
 
 _POWER_STEPS = 20
 
-# Columns that share a product: narrow enough to skip most of the zeros, wide enough for the speed of a product.
+# The number of columns per matrix product: few enough to skip most zeros of a triangle, enough for speed.
 _COLUMNS = 128
 
 
 class LandmarkFeatures(Transform):
     """The kernel with the landmarks, then a matrix product that skips the zeros of a lower triangle.
 
-    They are computed in the dtype of the tile, which may be float64 where rows and features are float32.
+    Both are computed in the dtype of the tile, which may be float64 where rows and features are float32.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class LandmarkFeatures(Transform):
 
 
 def gain_of(projection: Floats) -> float:
-    """Return about ‖T‖², the largest eigenvalue of TᵀT: one over the kernel's smallest kept eigenvalue."""
+    """Return about ‖T‖², the largest eigenvalue of TᵀT, which is 1/λ for the smallest eigenvalue λ that is kept."""
     v = np.ones(projection.shape[1])
     gain = 0.0
     for _ in range(_POWER_STEPS):
@@ -78,7 +78,7 @@ def gain_of(projection: Floats) -> float:
 def drowned(gain: float, m: int, dtype: np.dtype[Any]) -> bool:
     """Return True if rounding in `dtype` exceeds the smallest feature.
 
-    Over the data, a feature of the eigenvalue λ has the size √(λ/m), and kernel values rounded by ε leave ε/√λ in it.
-    Smooth kernels have such features: they matter little to the kernel, but may matter to a model.
+    A feature of the eigenvalue λ has the typical size √(λ/m), and kernel values with rounding errors ε give it an error
+    of ε/√λ. Smooth kernels have such features, which matter little to the kernel, but may matter to a predictor.
     """
     return float(np.finfo(dtype).eps / 2.0 * np.sqrt(m)) * gain > 1.0

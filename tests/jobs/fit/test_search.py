@@ -206,7 +206,7 @@ def test_several_labels_of_a_row_are_numbers_to_predict(monkeypatch):
     fm = kafeat.fit({"steps": steps}, X, several)
     assert fm.chain.steps[1].step.landmarks == "residual"
     assert set(np.argsort(fm.chain.steps[0].state["importance"])[:2]) == {3, 4}
-    told = "label: expected one label a row, got 3; landmarks: residual accepts several"
+    told = "label: expected one label per row, got 3: choose landmarks: residual for several"
     with pytest.raises(DataError, match=told):
         weighted = {"kind": "nystroem", "n_components": 9, "landmarks": "dual_weighted"}
         kafeat.fit({"steps": [weighted]}, X, several)

@@ -1,6 +1,6 @@
 """Nyström landmarks: selectors by name, and rows that the user supplies.
 
-A selector sees a `FitSample` of the fit sample. It returns m row numbers, all different, or m new points.
+A selector gets the sample as a `FitSample`. It returns m different row numbers, or m new points.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SELECTORS: tuple[Callable[[FitSample, int, np.random.Generator], Array], ...] =
     uniform, kmeans, learned, rpcholesky, greedy, leverage, farthest, residual, dual_weighted, dual_kmeans,
 )  # fmt: skip
 SELECTORS = {selector.__name__: selector for selector in _SELECTORS}
-"""The selectors by name."""
+"""The functions that select landmarks, by name."""
 POINTS = ("kmeans", "learned", "dual_kmeans")
 """Selectors that compute new points, so inputs must be coordinates. Others choose rows."""
 OF_LABEL = ("residual", "dual_weighted", "dual_kmeans")
@@ -38,7 +38,7 @@ WITH_TOLERANCE = ("rpcholesky", "greedy")
 
 
 def select(name: str, view: FitSample, m: int, rng: np.random.Generator) -> Array:
-    """Return m landmarks by a selector: numbers of rows, or points."""
+    """Return m landmarks by the selector with this name: row numbers (m,), or points (m, d)."""
     if len(view.X) < m:
         raise DataError(
             f"nystroem: expected at least as many rows as landmarks ({m}), got {len(view.X)}: "
@@ -65,14 +65,14 @@ def _path_or_rows(value: object) -> object:
 
 
 def key_of(rows: str | Array) -> str:
-    """Return the name by which a recipe mentions rows: their path, or a digest of the array."""
+    """Return the name of given rows in a recipe: their path, or a digest of the array."""
     if isinstance(rows, str):
         return rows
     return f"<array {sha256(np.ascontiguousarray(rows).tobytes()).hexdigest()[:16]}>"
 
 
 class Given(BaseModel):
-    """Rows with the same columns as the data. They pass through the previous steps like the sample."""
+    """Rows with the data's columns that the user gives as landmarks. Previous steps transform them like the sample."""
 
     model_config = ConfigDict(
         defer_build=True, frozen=True, strict=True, extra="forbid", arbitrary_types_allowed=True
@@ -88,11 +88,11 @@ class Given(BaseModel):
 
     @property
     def key(self) -> str:
-        """The name by which the recipe mentions the rows."""
+        """The name of the rows in a recipe: their path, or a digest of the array."""
         return key_of(self.given)
 
     def rows_of(self, sample: Sample, name: str, least: int, exactly: bool, non_negative: bool) -> Floats:
-        """Return the rows as the previous steps pass them on. `name` is the parameter with their number."""
+        """Return the given rows after the previous steps. There must be `least` of them, as parameter `name` says."""
         rows = sample.given.get(self.key)
         if rows is None:
             raise UsageError(f"nystroem: landmarks: given: expected the rows of {self.key}, got none")

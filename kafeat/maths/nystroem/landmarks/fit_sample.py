@@ -1,4 +1,4 @@
-"""The fit sample as a landmark selector sees it."""
+"""The fit sample with its kernel, for landmark selectors."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from kafeat.types import Array, Floats
 
 Indices = npt.NDArray[np.intp]
 
-# The most numbers in an array that a selector makes: 256 MiB in float64.
+# The most numbers in any array that a selector allocates: 256 MiB in float64.
 MOST = 1 << 25
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A kernel of ‖x − y‖²: `of(r²)` is it and its slope in r², and `length` the distance on which it varies."""
+    """A kernel of r = ‖x − y‖. `of(r²)` returns k and dk/dr², and k changes visibly over the distance `length`."""
 
     of: Callable[[Floats], tuple[Floats, Floats]]
     length: float
@@ -30,10 +30,10 @@ class FitSample:
     """The rows `X` (n, d) of the sample, the kernel between them, and their label.
 
     `kernel(rows, columns)` gives k(x_i, x_j) for row numbers i and j, `diagonal(rows)` gives k(x_i, x_i), both in the
-    dtype of X and divided by one positive number, which does not affect any selector. `dual_l1` is τ of the dual
-    selectors, and `profile` the kernel as a function of the distance, if it can be differentiated. `tolerance` is the
-    share of the kernel's trace that remains when there are enough pivots. With `roots`, centres are means of square
-    roots.
+    dtype of X. Both are divided by the same positive number, which does not change what selectors choose. `dual_l1` is
+    the τ of `dual_weights`, and `profile` the kernel as a differentiable function of the distance, or None. Selectors
+    of pivots stop when the trace of the remaining kernel is at most the share `tolerance` of the whole. With `roots`,
+    k-means uses square roots of the columns.
     """
 
     X: Floats
@@ -46,7 +46,7 @@ class FitSample:
     roots: bool = False
 
     def among(self, rows: Indices) -> Self:
-        """Return some rows of the sample, without a label."""
+        """Return a sample of these rows only, without their label."""
         return replace(
             self,
             X=self.X[rows],
@@ -64,7 +64,7 @@ class FitSample:
 
 
 def draw(weights: Floats, m: int, rng: np.random.Generator) -> Indices:
-    """Return m places with P(i) ∝ weights_i, without replacement, or fewer if fewer weights are nonzero."""
+    """Draw m indices with P(i) ∝ weights_i, without replacement, or fewer if fewer weights are above 0."""
     weights = np.minimum(weights, np.finfo(np.float64).max)
     largest = weights.max(initial=0.0)
     if largest == 0.0:
@@ -75,7 +75,7 @@ def draw(weights: Floats, m: int, rng: np.random.Generator) -> Indices:
 
 
 def fill_up(chosen: Indices, rows: Indices, m: int, rng: np.random.Generator) -> Indices:
-    """Return `chosen`, filled up to m with others of `rows` drawn uniformly, for selectors that ran out of rows."""
+    """Return `chosen`, filled up to m rows by uniform draws from the other `rows`."""
     if len(chosen) >= m:
         return chosen[:m]
     left = np.setdiff1d(rows, chosen)

@@ -1,4 +1,4 @@
-"""Landmarks that are not rows: cluster centres, and centres that descend the error of the kernel."""
+"""Landmarks that are not rows: k-means centres, and centres that minimize the error of the kernel."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from kafeat.types import Floats
 _ROWS_PER_CENTRE = 64
 _LEAST_ROWS = 20_000
 _ITERATIONS = 20
-# Rows farther away than this many typical distances are pulled in, because squares must fit the dtype.
+# Coordinates are clipped at this many typical distances, because squares must fit the dtype.
 _FARTHEST = 1e6
-# A squared distance in float32 is off by a few eps of the row's squared length. Unless the mean one is this many times
-# as large, float32 cannot find the nearest centre.
+# A squared distance in float32 has an error of a few ε times the row's squared length. Unless the mean squared distance
+# is this many times larger than ε times that length, float32 cannot find the nearest centre.
 _CERTAIN = 1000.0
 
 _STEPS = 60
 _BATCH = 1024
-# The first step's length, in units of the distance on which the kernel falls visibly. The last is a tenth of it.
+# The length of the first step, relative to `Profile.length`. The last step is a tenth as long.
 _LENGTH = 3e-3
-# Keeps K_mm invertible while landmarks move.
+# Added to the diagonal of K_mm, so that it stays invertible while landmarks move.
 _JITTER = 1e-7
-# The square of a row that is farther away would overflow.
+# The square of a larger coordinate would overflow.
 _LARGEST = 1e150
 
 
 def kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
     """Return m centres of k-means, whose quantisation error bounds that of Nyström (Zhang, Tsang & Kwok 2008).
 
-    Lloyd's iterations start from randomly pivoted Cholesky of the kernel, in blocks, so that rows that matter most to
-    it get their own centres. For chi2 and its kin they move square roots, between which distances are nearer to those
-    of the kernel. If there are more than 64 rows per centre (and 20,000), or 2²⁵ numbers, a random subset is used.
-    Centres are not rows of the data, except if m is the number of rows, which are then returned as they are.
+    Lloyd's iterations start from the rows that randomly pivoted Cholesky selects, which matter most to the kernel. For
+    additive kernels such as chi2, centres are means of square roots, whose distances are closer to those of the kernel.
+    If there are more than 64 rows per centre (and 20,000), or 2²⁵ numbers, a random subset is used. Centres are not
+    rows of the data, except if m is the number of rows, which are then returned as they are.
     """
     return weighted_kmeans(view, np.arange(len(view.X)), None, m, rng)
 
@@ -43,7 +43,7 @@ def kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
 def weighted_kmeans(
     view: FitSample, rows: Indices, weights: Floats | None, m: int, rng: np.random.Generator
 ) -> Floats:
-    """Return m centres of some rows of the sample with `weights`, one for each and all above 0, for at least m rows."""
+    """Return m k-means centres of these rows with weights above 0, or all rows if they are at most m."""
     X = view.X
     if len(rows) <= m:
         return X[rows]
@@ -64,11 +64,11 @@ def weighted_kmeans(
 
 
 def standing(X: Floats, rng: np.random.Generator) -> tuple[Floats, Floats, float]:
-    """Return the rows minus `middle`, divided by a typical distance `spread`, so that squares fit; and both numbers."""
+    """Standardize rows so that squares fit. Return (X − middle)/spread, `middle`, and a typical distance `spread`."""
     few = X[np.sort(rng.choice(len(X), size=min(len(X), 2048), replace=False))].astype(np.float64)
     middle = np.median(few, axis=0)
     away = few - middle
-    largest = float(np.abs(away).max(initial=0.0)) or 1.0  # squares of the numbers themselves might overflow
+    largest = float(np.abs(away).max(initial=0.0)) or 1.0  # squares of unscaled entries might overflow
     distance = largest * np.sqrt(((away / largest) ** 2).sum(axis=1))
     apart = distance[distance > 0.0]
     spread = float(np.median(apart)) if len(apart) else 1.0
@@ -79,14 +79,14 @@ def standing(X: Floats, rng: np.random.Generator) -> tuple[Floats, Floats, float
     return Y, middle, spread
 
 
-# Rows whose distances to all centres stay in the second-level cache.
+# The number of rows per block, so that their distances to all centres stay in the second-level cache.
 _BLOCK = 512
 
 
 def lloyd(X: Floats, weights: Floats, centres: Floats, iterations: int) -> tuple[Floats, float]:
-    """Return centres (m, d) after `iterations`, or when at most one row in a thousand moves, and their inertia.
+    """Run k-means until at most one row in 1,000 changes its cluster. Return centres (m, d) and inertia.
 
-    A cluster without rows moves to the row with the largest distance.
+    There are at most `iterations`. An empty cluster moves to the row that is farthest from its centre.
     """
     labels = np.full(len(X), -1)
     inertia = np.inf
@@ -105,7 +105,7 @@ def lloyd(X: Floats, weights: Floats, centres: Floats, iterations: int) -> tuple
 
 
 def assign(X: Floats, centres: Floats) -> tuple[Indices, Floats]:
-    """Return the nearest centre of each row, and the squared distance to it (float64)."""
+    """Return the number of the nearest centre of each row, and the squared distance to it in float64."""
     doubled = np.ascontiguousarray(-2.0 * centres.T)
     norms = np.einsum("ij,ij->i", centres, centres)
     labels, cost = np.empty(len(X), dtype=np.intp), np.empty(len(X))
@@ -142,10 +142,10 @@ def _means(X: Floats, weights: Floats, labels: Indices, centres: Floats) -> tupl
 def learned(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
     """Return k-means centres, moved to lower the squared error ‖K − K_nm K_mm⁺ K_mn‖²_F off the diagonal.
 
-    Others move inducing points like this to raise a likelihood (Snelson & Ghahramani 2006; Titsias 2009). Here it is
-    the error of the kernel itself, over new random rows at each of 60 steps of Adam (Kingma & Ba 2015; one step length
-    for all entries). The gradient is by hand, four products of (1,024, m) with (m, m). Rows that no step saw decide
-    whether the result is better than its start, and the better one is kept. Needs a kernel of ‖x − y‖².
+    Gaussian processes learn inducing points in this way, for a likelihood (Snelson & Ghahramani 2006; Titsias 2009).
+    Here, 60 steps of Adam (Kingma & Ba 2015; one step length for all entries) reduce the error of the kernel itself,
+    each on new random rows. The gradient takes four products of (1,024, m) with (m, m). Held-out rows decide whether
+    the result or its start is returned. The kernel must be a differentiable function of ‖x − y‖².
     """
     if view.profile is None:
         raise TypeError("learned landmarks need a kernel of the distance")
@@ -154,7 +154,7 @@ def learned(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
         return start
     order = rng.permutation(len(X))
     held, seen = order[: min(_BATCH, len(X) // 4)], order[min(_BATCH, len(X) // 4) :]
-    # Around the mean of the landmarks, where numbers are small and products lose nothing.
+    # Centre at the mean of the landmarks, because products of small numbers lose no digits.
     middle = start.mean(axis=0, dtype=np.float64)
     if max(np.abs(X - middle).max(), np.abs(start - middle).max()) > _LARGEST:
         return start
@@ -184,15 +184,16 @@ def _descend(
 
 
 def gradient(X: Floats, L: Floats, profile: Profile) -> tuple[float, Floats]:
-    """Return ‖R‖²_F for rows X, R = K − CA without its diagonal, A = (K_mm + jitter)⁻¹Cᵀ, and its gradient in L (m, d).
+    """Return ‖R‖²_F and its gradient in L (m, d), R = K − CA without its diagonal, A = (K_mm + jitter)⁻¹Cᵀ.
 
-    dK̂ = dC A + Aᵀ dCᵀ − Aᵀ dK_mm A, so that d‖R‖² = −4⟨AR, dCᵀ⟩ + 2⟨A R Aᵀ, dK_mm⟩, and dk/dl = 2k'(r²)(l − x).
+    K is the kernel of rows X, and C that of L and X. dK̂ = dC A + Aᵀ dCᵀ − Aᵀ dK_mm A, so that d‖R‖² = −4⟨AR, dCᵀ⟩ +
+    2⟨A R Aᵀ, dK_mm⟩, and dk/dl = 2k'(r²)(l − x).
     """
     from scipy.linalg import cho_factor, cho_solve
 
     C, C_slope = profile.of(_squared(L, X))
     K, K_slope = profile.of(_squared(L, L))
-    # r² is off by the rounding of squared norms, and K_mm by the same in units of the kernel's length
+    # the jitter exceeds the rounding errors of K_mm, which come from those of squared norms
     norms = np.einsum("ij,ij->i", L, L) / profile.length**2
     jitter = _JITTER + 8.0 * len(L) * np.finfo(np.float64).eps * float(norms.max())
     A = cho_solve(cho_factor(K + jitter * np.eye(len(L))), C)

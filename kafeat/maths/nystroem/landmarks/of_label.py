@@ -11,17 +11,18 @@ from kafeat.maths.task import class_numbers, count_classes, targets_to_learn
 from kafeat.types import Array, Floats
 
 _STEPS = 200
-# Relative to the mean eigenvalue of ZᵀZ.
+# The penalty of ridge regression, relative to the mean eigenvalue of ZᵀZ.
 _PENALTY = 1e-4
 
 
 def dual_weights(view: FitSample, m: int, rng: np.random.Generator) -> tuple[Indices, Floats]:
-    """Return row numbers, and Σ_c |α_ic| of a machine on the features of m uniform landmarks.
+    """Return row numbers, and Σ_c |α_ic| for each, by a linear model on features of m uniform landmarks.
 
-    Classes: one-vs-rest squared hinge, α_i = max(0, 1 − τ − y_i f(x_i)). A numeric target, standardized: squared loss,
-    α_i = max(0, |y_i − f(x_i)| − τ). τ is `dual_l1`: −(τ/n)‖α‖₁ in the dual (Nyström based kernel classification for
-    big data, 2015, equations 5–6). For classes, it scales α by 1 − τ, so that the landmarks stay the same. The ridge is
-    the mean ‖z‖². The features are (n, m). If that exceeds 2²⁵ numbers, a random subset of the rows is used.
+    α are dual variables. For classes, the loss is the one-vs-rest squared hinge, and α_i = max(0, 1 − τ − y_i f(x_i)).
+    For a standardized numeric target, it is the squared error, and α_i = max(0, |y_i − f(x_i)| − τ). τ is `dual_l1`,
+    from −(τ/n)‖α‖₁ in the dual (Nyström based kernel classification for big data, 2015, equations 5–6). For classes, it
+    scales all α by 1 − τ. The ridge penalty is the mean ‖z‖². The features are (n, m). If that exceeds 2²⁵ numbers, a
+    random subset of the rows is used.
     """
     if view.label is None:
         raise UsageError("expected a label column, got none: name it with --label (label=... in Python)")
@@ -35,8 +36,8 @@ def dual_weights(view: FitSample, m: int, rng: np.random.Generator) -> tuple[Ind
 def duals(Z: Floats, Y: Floats, classes: bool, tau: float) -> Floats:
     """Return α (n, c) at the minimum of ½Σℓ_τ(y, Zw) + ½λ‖w‖², λ = mean ‖z‖², for every column of Y (n, c).
 
-    Gradient steps in the metric of ZᵀZ + λI, which bounds the curvature of both losses (so that one factor serves all
-    classes), with Nesterov's momentum.
+    Gradient steps with Nesterov's momentum are preconditioned by ZᵀZ + λI. It bounds the curvature of both losses, so
+    one Cholesky factor serves all classes.
     """
     from scipy.linalg import cho_factor, cho_solve
 
@@ -61,7 +62,7 @@ def duals(Z: Floats, Y: Floats, classes: bool, tau: float) -> Floats:
 
 
 def _dual(Y: Floats, f: Floats, classes: bool, tau: float) -> Floats:
-    """Return −∂ℓ_τ/∂f for half the loss."""
+    """Return α = −∂(½ℓ_τ)/∂f at the scores f (n, c)."""
     if classes:
         return Y * np.maximum(0.0, 1.0 - tau - Y * f)
     left = Y - f
@@ -69,10 +70,10 @@ def _dual(Y: Floats, f: Floats, classes: bool, tau: float) -> Floats:
 
 
 def _targets(label: Array) -> tuple[Floats, bool]:
-    """Return ±1 for each class (n, c), with one column for two classes, or a standardized numeric target (n, 1)."""
+    """Return targets and whether they are classes: ±1 (n, c), or (n, 1) for two; or a standardized number (n, 1)."""
     if label.ndim > 1:
         raise DataError(
-            f"label: expected one label a row, got {label.shape[1]}; landmarks: residual accepts several"
+            f"label: expected one label per row, got {label.shape[1]}: choose landmarks: residual for several"
         )
     if count_classes(label) is None:
         if not np.isfinite(label).all():
@@ -87,7 +88,7 @@ def _targets(label: Array) -> tuple[Floats, bool]:
 
 
 def nystroem_features(view: FitSample, rows: Indices, landmarks: Indices) -> Floats:
-    """Return Nyström features (n, m) of `rows`, without eigenvalues below 10⁻⁶ of the largest."""
+    """Return Nyström features of `rows`, (n, r) with r ≤ m: eigenvalues below 10⁻⁶ of the largest are left out."""
     K = view.kernel(landmarks, landmarks).astype(np.float64)
     values, vectors = np.linalg.eigh((K + K.T) / 2.0)
     kept = values > 1e-6 * values[-1]
@@ -101,7 +102,7 @@ def nystroem_features(view: FitSample, rows: Indices, landmarks: Indices) -> Flo
 def dual_weighted(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     """Draw rows with P(i) ∝ |α_i| (Nyström based kernel classification for big data, 2015, equation 8).
 
-    If fewer than m rows have an α, all of them are used, and the rest is uniform.
+    If fewer than m rows have α ≠ 0, all of them are used, and the others are drawn uniformly.
     """
     rows, alpha = dual_weights(view, m, rng)
     return fill_up(rows[draw(alpha, m, rng)], np.arange(len(view.X)), m, rng)
@@ -110,7 +111,7 @@ def dual_weighted(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
 def dual_kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
     """Return k-means centres with the weights α_i² (Nyström based kernel classification for big data, 2015, eq. 9).
 
-    If fewer than m rows have an α, all of them are used, and the rest is uniform.
+    If at most m rows have α ≠ 0, the landmarks are these rows, and others drawn uniformly.
     """
     rows, alpha = dual_weights(view, m, rng)
     squares = alpha**2
@@ -121,13 +122,13 @@ def dual_kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
 
 
 def residual(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
-    """Draw half of the rows uniformly, and half with P(i) ∝ Σ_c |y_ic − f_c(x_i)|, f ridge on the first half.
+    """Draw half of the rows uniformly, and half with P(i) ∝ Σ_c |y_ic − f_c(x_i)|, with f from ridge on the first half.
 
-    All rows differ. Classes count as targets of 0 and 1, with one column each. The features are (n, m/2). If that
+    No row is drawn twice. Classes count as targets of 0 and 1, with one column each. The features are (n, m/2). If that
     exceeds 2²⁵ numbers, a random subset of the rows is used.
     """
     if view.label is None:
-        raise TypeError("residual: a config without a label has to be refused before fitting")
+        raise TypeError("residual: expected a label, which a config check should have required")
     every = np.arange(len(view.X))
     first = np.sort(rng.choice(len(every), size=max(1, m // 2), replace=False))
     rows = view.rows(len(first), rng)
@@ -137,12 +138,12 @@ def residual(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     return np.concatenate([first, fill_up(rows[draw(weights, size, rng)], others, size, rng)])
 
 
-# Rows that are in float64 at once.
+# The number of rows that are converted to float64 at a time.
 _BLOCK = 4096
 
 
 def _residuals(Z: Floats, Y: Floats) -> Floats:
-    """Return Σ_c |y_ic − f_c| for every row, (n,), with ridge f on features Z (n, D) for targets Y (n, k)."""
+    """Return Σ_c |y_ic − f_c(z_i)| for every row, (n,), where f is ridge regression of Y (n, k) on Z (n, D)."""
     middle, B = Z.mean(axis=0), Y - Y.mean(axis=0)
     blocks = [slice(i, i + _BLOCK) for i in range(0, len(Z), _BLOCK)]
     gram, moments = np.zeros((Z.shape[1], Z.shape[1])), np.zeros((Z.shape[1], Y.shape[1]))

@@ -11,16 +11,16 @@ from kafeat.contract.threads import check
 from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, draw, fill_up
 from kafeat.types import Floats
 
-# Numbers in a block of rows, which stays in the second-level cache.
+# The numbers in a block of rows, so that it stays in the second-level cache.
 _NUMBERS = 1 << 17
 
 
 def leverage(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
-    """Draw rows by ridge leverage scores (K(K + λI)⁻¹)_ii, estimated on halves (Musco & Musco 2017, alg. 3).
+    """Draw rows by ridge leverage scores (K(K + λI)⁻¹)_ii, by recursive sampling (Musco & Musco 2017, alg. 3).
 
     Each level scores twice as many rows, with landmarks drawn from the level below. λ is the mean of the eigenvalues
-    beyond the k-th, k = m/(4 log m). O(n m²), in blocks of rows. If the scores need more than 2²⁵ numbers, a random
-    subset of the rows is used. Draws are without replacement.
+    beyond the k-th, k = m/(4 log m). The cost is O(n m²). If the scores need more than 2²⁵ numbers, a random subset of
+    the rows is used. Draws are without replacement.
     """
     everything = view.rows(m, rng)
     order = rng.permutation(everything)
@@ -33,7 +33,7 @@ def leverage(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
         ridge = _ridge(view, dictionary, weights, k)
         scores = np.minimum(1.0, oversampling * ridge_scores(view, order[:size], dictionary, weights, ridge))
         drawn = rng.random(size) < scores
-        if drawn.sum() > m:  # no more than requested, so that costs stay bounded
+        if drawn.sum() > m:  # not more than m, so that the cost stays bounded
             drawn[rng.choice(np.flatnonzero(drawn), size=int(drawn.sum()) - m, replace=False)] = False
         if drawn.any():
             dictionary, weights = order[:size][drawn], 1.0 / np.sqrt(scores[drawn])
@@ -46,7 +46,7 @@ def _ridge(view: FitSample, dictionary: Indices, weights: Floats, k: int) -> flo
     """Return λ: the sum of the eigenvalues beyond the k-th of the dictionary's weighted kernel, divided by k."""
     K = view.kernel(dictionary, dictionary).astype(np.float64) * weights[:, None] * weights
     values = np.linalg.eigvalsh((K + K.T) / 2.0)[::-1]
-    # Rounding in float32, or an indefinite kernel, leaves negative eigenvalues, which K + λI must not have.
+    # Rounding in float32, or an indefinite kernel, may give negative eigenvalues, above which λ must lie.
     least = max(1e-9 * values[0], -2.0 * k * values[-1], np.finfo(float).tiny)
     return float(max(values[k:].sum(), least)) / k
 
@@ -54,12 +54,12 @@ def _ridge(view: FitSample, dictionary: Indices, weights: Floats, k: int) -> flo
 def ridge_scores(
     view: FitSample, rows: Indices, dictionary: Indices, weights: Floats, ridge: float
 ) -> Floats:
-    """Return (1/λ)(K − K S(SᵀKS + λI)⁻¹SᵀK)_ii, S the dictionary: K(K + λI)⁻¹_ii if S is everything."""
+    """Return the scores (1/λ)(K − K S(SᵀKS + λI)⁻¹SᵀK)_ii, where S selects and weights the dictionary."""
     from scipy.linalg import solve_triangular
 
     K = view.kernel(dictionary, dictionary).astype(np.float64) * weights[:, None] * weights
     root = np.linalg.cholesky((K + K.T) / 2.0 + ridge * np.eye(len(K)))
-    # λ is at least 1e-9 of the mean eigenvalue, so an inverse is as good as solving, and a product is much faster.
+    # λ is at least 1e-9 of the mean eigenvalue, so an inverse is as accurate as solving, and a product is much faster.
     inverse = solve_triangular(root, np.eye(len(K)), lower=True).T * weights[:, None]
     scores = np.empty(len(rows))
     for start in range(0, len(rows), 4096):
@@ -76,29 +76,29 @@ def uniform(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
 
 
 class PartialCholesky:
-    """F (n, m) of some rows of the sample in `dtype`, and the rest of the diagonal: `left` = diag(K − F Fᵀ)."""
+    """A partial Cholesky factor F (n, m) of the kernel of some rows, and `left` = diag(K − F Fᵀ)."""
 
     def __init__(self, view: FitSample, rows: Indices, m: int, dtype: DTypeLike) -> None:
         self._view, self._rows = view, rows
         self._F = np.empty((len(rows), m), dtype=dtype)
         self._size = 0
         self.left = np.maximum(view.diagonal(rows).astype(np.float64), 0.0)
-        # Smaller remainders are rounding, of sums of size n·eps.
+        # Smaller remainders are rounding errors.
         self.noise = 16.0 * float(np.finfo(self._F.dtype).eps) * float(self.left.max(initial=0.0))
         self._trace = self._trace_left = float(self.left.sum())
-        # The number of pivots that leaves the requested share of the trace, or None until then.
+        # The number of pivots after which the trace is small enough for the tolerance, or None while it is not.
         self.enough: int | None = None
 
     def residual(self, pivots: Indices) -> Floats:
-        """Return (K − F Fᵀ) between the pivots, float64."""
+        """Return the residual K − F Fᵀ between the pivots, in float64."""
         own = self._F[pivots, : self._size].astype(np.float64)
         K = self._view.kernel(self._rows[pivots], self._rows[pivots]).astype(np.float64)
         return K - own @ own.T
 
     def add(self, pivots: Indices, root: Floats) -> None:
-        """Grow by pivots. `root` is the lower Cholesky factor of their residual.
+        """Add columns for new pivots. `root` is the lower Cholesky factor of their residual.
 
-        Blocks of rows go through the kernel, the products and the sums while they are in the cache.
+        Each block of rows is processed completely while it is in the cache.
         """
         from scipy.linalg import solve_triangular
 
@@ -121,7 +121,7 @@ class PartialCholesky:
         self._size = stop
 
     def _count(self, shares: Floats) -> None:
-        """Subtract each new pivot's part of the trace, and record the first pivot after which little enough remains."""
+        """Subtract the share of each new pivot from the trace, and set `enough` once the tolerance is reached."""
         left = self._trace_left - np.cumsum(shares)
         self._trace_left = float(left[-1])
         if self._view.tolerance is not None and self.enough is None:
@@ -129,7 +129,7 @@ class PartialCholesky:
             self.enough = self._size + int(reached[0]) + 1 if len(reached) else None
 
     def chosen(self, pivots: list[int], m: int, rng: np.random.Generator) -> Indices:
-        """Return the rows of the pivots, as many as a tolerance needs, or filled up to m with uniform draws."""
+        """Return the rows of the pivots: as many as the tolerance needs, or else filled up to m by uniform draws."""
         rows = self._rows[np.array(pivots, dtype=np.intp)]
         if self._view.tolerance is None or not len(rows):
             return fill_up(rows, self._rows, m, rng)
@@ -137,10 +137,10 @@ class PartialCholesky:
 
 
 def greedy(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
-    """Return each time the row with the largest diag(K − F Fᵀ)_i (Fine & Scheinberg 2001, figure 2): full pivoting.
+    """Choose pivots with the largest diag(K − F Fᵀ)_i, one after the other (Fine & Scheinberg 2001, figure 2).
 
-    O(n m²), column by column. The factor is (n, m). If that exceeds 2²⁵ numbers, a random subset of the rows is used.
-    If the rank is too low, the rest is uniform.
+    The cost is O(n m²). The factor is (n, m). If that exceeds 2²⁵ numbers, a random subset of the rows is used. If the
+    rank of the kernel is too low, the remaining landmarks are drawn uniformly.
     """
     rows = view.rows(m, rng)
     factor = PartialCholesky(view, rows, m, view.X.dtype)
@@ -162,9 +162,8 @@ _BLOCK = 128
 def rpcholesky(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     """Draw pivots with P(i) ∝ diag(K − F Fᵀ)_i, one after the other (Chen, Epperly, Tropp & Webber 2022, algorithm 1).
 
-    They are drawn in blocks and thinned by rejection, which gives the same law at the speed of matrix products
-    (Epperly, Tropp & Webber 2024, algorithm 2). O(n m²). The factor is (n, m). If that exceeds 2²⁵ numbers, a random
-    subset of the rows is used. If the rank is too low, the rest is uniform.
+    Blocks of pivots are proposed and thinned by rejection, which gives the same distribution at the speed of matrix
+    products (Epperly, Tropp & Webber 2024, algorithm 2). Cost, memory and low ranks are treated as in `greedy`.
     """
     rows = view.rows(m, rng)
     if view.tolerance is None:
@@ -173,19 +172,19 @@ def rpcholesky(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
         if len(chosen) == m or view.X.dtype == np.float32:
             return factor.chosen(chosen, m, rng)
         rng = again
-    # float32 lost its digits before there were enough pivots, or cannot show when there are
+    # float32 is not precise enough for so many pivots, or to measure the tolerance
     factor = PartialCholesky(view, rows, m, view.X.dtype)
     return factor.chosen(_draw_pivots(factor, m, rng), m, rng)
 
 
 def _draw_pivots(factor: PartialCholesky, m: int, rng: np.random.Generator) -> list[int]:
-    """Grow the factor by m pivots, or as many as there are. Return their places among its rows."""
+    """Add m pivots to the factor, or as many as its rank allows. Return their positions among its rows."""
     chosen: list[int] = []
     while len(chosen) < m and factor.left.any() and factor.enough is None:
         size = min(_BLOCK, max(8, m // 8), m - len(chosen))
         drawn = rng.choice(len(factor.left), size=size, p=factor.left / factor.left.sum())
         kept, root = thin(factor.residual(drawn), factor.left[drawn], factor.noise, rng)
-        if not len(kept):  # the remainder was rounding
+        if not len(kept):  # what remained was rounding
             factor.left[drawn] = 0.0
             continue
         factor.add(drawn[kept], root)
@@ -196,9 +195,9 @@ def _draw_pivots(factor: PartialCholesky, m: int, rng: np.random.Generator) -> l
 def thin(
     residual: Floats, proposed: Floats, noise: float, rng: np.random.Generator
 ) -> tuple[Indices, Floats]:
-    """Keep each proposal with the share of its diagonal that earlier ones left. Return also their Cholesky factor.
+    """Keep each proposal with a probability: the share of its diagonal that the pivots kept before it leave.
 
-    `proposed` is the diagonal by which the proposals were drawn. A repeated proposal has nothing left.
+    `proposed` is the diagonal by which they were drawn. Return the kept positions and their Cholesky factor.
     """
     H = residual.copy()
     columns = np.zeros_like(H)
@@ -214,10 +213,10 @@ def thin(
 
 
 def farthest(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
-    """Take the row farthest from those before, in kernel distance k(x,x) + k(l,l) − 2k(x,l) (Gonzalez 1985).
+    """Choose each time the row with the largest distance k(x,x) + k(l,l) − 2k(x,l) to those before (Gonzalez 1985).
 
-    The first is random. The covering radius is within a factor of 2 of the smallest possible; O(n m). If all other rows
-    are duplicates, the rest is uniform.
+    The first row is random. The covering radius is at most twice the smallest possible one; the cost is O(n m). If all
+    other rows are duplicates, the remaining landmarks are drawn uniformly.
     """
     everything = np.arange(len(view.X))
     diagonal = view.diagonal(everything).astype(np.float64)
@@ -228,7 +227,7 @@ def farthest(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
         to_last = diagonal + diagonal[last] - 2.0 * view.kernel(everything, np.array([last]))[:, 0]
         np.minimum(distance, to_last, out=distance)
         distance[chosen] = -np.inf
-        # 0 except for rounding
+        # smaller distances are 0 except for rounding
         noise = 16.0 * float(np.finfo(view.X.dtype).eps) * float(np.abs(diagonal).max())
         if len(chosen) == m or distance.max() <= noise:
             return fill_up(np.array(chosen), everything, m, rng)

@@ -19,7 +19,7 @@ from kafeat.io.storage.files import ReadOnce
 from kafeat.registry import SEARCHES, kinds, step_class
 
 OURS = ("step", "parameter")
-Source: TypeAlias = "str | os.PathLike[str] | Mapping[str, object] | Config"
+Source: TypeAlias = "str | os.PathLike[str] | Mapping[str, object] | Sequence[object] | Config"
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -141,23 +141,28 @@ def _value(value: Any, part: str | int) -> Any:
 
 
 def load_config(source: Source, root: type[Config] = Config) -> Config:
-    """Read and check a config: the path of a YAML file (`-` is standard input), its content, or a `Config`.
+    """Read and check a config: the path of a YAML file (`-` is standard input), its content, its steps, or a `Config`.
 
     `root` is `Config`, or a subclass with more keys. The error about an invalid config lists every
     mistake, with its line and column.
     """
     if isinstance(source, Config):
         return source
-    if isinstance(source, Mapping):
-        return _checked("config", dict(source), root)
+    if isinstance(source, Mapping | list | tuple):
+        plain: dict[str, object] = (
+            {"steps": list(source)} if not isinstance(source, Mapping) else dict(source)
+        )
+        return _checked("config", plain, root)
     if isinstance(source, str) and "\n" in source:
         raise ConfigError(
-            ["config: expected a path or a mapping, got text: save it to a file, or give a mapping"]
+            [
+                "config: expected a path, a mapping or a list of steps, got text: save it to a file, or give a mapping"
+            ]
         )
     if isinstance(source, (str, os.PathLike)):
         return read_yaml(os.fsdecode(source), root, "steps")
     hint = "; its `config` is one" if isinstance(getattr(source, "config", None), Config) else ""
-    raise ConfigError([f"config: expected a path or a mapping, got {spell(source)}{hint}"])
+    raise ConfigError([f"config: expected a path, a mapping or a list of steps, got {spell(source)}{hint}"])
 
 
 def read_yaml(name: str, root: type[M], key: str) -> M:

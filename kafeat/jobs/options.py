@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     Path: TypeAlias = str | os.PathLike[str]
     Data: TypeAlias = Path | TableLike
     Label: TypeAlias = str | Sequence[str] | npt.ArrayLike
-    Recipe: TypeAlias = Path | Mapping[str, object] | Config
+    Recipe: TypeAlias = Path | Mapping[str, object] | Sequence[object] | Config
 
 
 @dataclass(frozen=True)

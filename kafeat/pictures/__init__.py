@@ -13,4 +13,5 @@ from kafeat.pictures.tables import (
     laid,
     spell_number,
     spell_seconds,
+    text_table,
 )

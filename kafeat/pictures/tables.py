@@ -64,6 +64,16 @@ def laid(rows: Sequence[T], columns: Sequence[Column[T]]) -> list[TableColumn]:
     return made
 
 
+def text_table(columns: Sequence[TableColumn]) -> str:
+    """Return a table as lines of text, with the first column on the left and the others aligned to the right."""
+    texts = [[one.head, *one.cells] for one in columns]
+    padded = [
+        [f"{cell:{'>' if i else '<'}{max(map(len, cells))}}" for cell in cells]
+        for i, cells in enumerate(texts)
+    ]
+    return "\n".join("  ".join(row).rstrip() for row in zip(*padded, strict=True))
+
+
 LEFT = ' style="text-align:left"'
 """The style of cells in a notebook, which otherwise aligns them to the right."""
 

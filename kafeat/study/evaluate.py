@@ -40,8 +40,8 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
         Column to predict, or several columns of numbers, whose R² is averaged; None compares kernels only.
     reading : InputOptions or None, default None
         Options for reading a file.
-    config : str, path, mapping, Config or list of these, default ()
-        Recipes, which are fitted on the rows that are not held out.
+    config : as for `kafeat.fit`, or list of such recipes, default ()
+        Recipes, which are fitted on the rows that are not held out. A list with the dict of a step is one recipe.
     sweep : list of str or mapping of str to list, default ()
         Values of parameters of the recipes, as `"n_components=64,128"` or `{"n_components": [64, 128]}`. Every
         combination is evaluated.
@@ -114,7 +114,10 @@ def _candidates(asked: EvaluationRequest) -> list[ComparedMap]:
     sweeps = [Sweep(key, tuple(values)) for key, values in sweep.items()] if isinstance(sweep, Mapping) else [
         read_sweep(text) for text in _as_list(sweep)
     ]  # fmt: skip
-    listed = list_candidates(_as_list(asked.model), _as_list(asked.config), sweeps, asked.seeds)
+    configs = _as_list(asked.config)
+    if any(isinstance(one, Mapping) and "kind" in one for one in configs):  # steps of one config
+        configs = [configs]
+    listed = list_candidates(_as_list(asked.model), configs, sweeps, asked.seeds)
     candidates = _split_alike(listed, asked)
     _check_splits(asked, candidates)
     for candidate in candidates:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafeat.pictures import LEFT, STYLES, html_table, new_axes
+from kafeat.pictures import LEFT, STYLES, TableColumn, html_table, new_axes, text_table
 from kafeat.study.recommendation import answer
 from kafeat.study.records import Report, Summary, Table
 from kafeat.study.report import comparisons
@@ -94,10 +94,16 @@ class Evaluation(dict[str, Any]):
         draw(axes, STYLES[0], summaries)
         return axes
 
+    def __repr__(self) -> str:
+        return "\n".join([*answer(self.report), text_table(self._columns)])
+
     def _repr_html_(self) -> str:
+        return html_table(self._columns, "; ".join(answer(self.report)), style=LEFT)
+
+    @property
+    def _columns(self) -> list[TableColumn]:
         entries = self.report.summaries
-        columns = score_table(entries) if is_scored(entries[0]) else error_table(entries)
-        return html_table(columns, "; ".join(answer(self.report)), style=LEFT)
+        return score_table(entries) if is_scored(entries[0]) else error_table(entries)
 
 
 def _row(entry: Summary) -> dict[str, Any]:

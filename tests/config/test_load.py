@@ -17,7 +17,9 @@ def test_defaults_are_written_out(toys):
     step = {"kind": "toy_plain", "n_components": 4, "gamma": "median", "law": "iid", "clip": False}
     step |= {"density": None, "weights": "equal", "label": "x"}
     own = {"seed": 0, "dtype": "float32", "columns": {"exclude": []}, "fit_rows": 100_000, "chunk_rows": 8192}
-    assert load_config({"steps": STEPS}).to_plain() == {**own, "steps": [step]}
+    assert (
+        load_config({"steps": STEPS}).to_plain() == {**own, "steps": [step]} == load_config(STEPS).to_plain()
+    )
 
 
 FULL = """\
@@ -92,7 +94,7 @@ def test_what_is_no_config(problems, text, line):
 
 
 def test_neither_path_nor_mapping():
-    with pytest.raises(ConfigError, match=r"^config: expected a path or a mapping, got 3$"):
+    with pytest.raises(ConfigError, match=r"^config: expected a path, a mapping or a list of steps, got 3$"):
         load_config(3)
 
 

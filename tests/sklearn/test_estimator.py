@@ -471,7 +471,7 @@ def test_what_is_confused_with_a_config_or_a_model_is_named() -> None:
     told = "got a value of type FeatureMap; its `config` is one"
     with pytest.raises(kafeat.errors.ConfigError, match=told):
         kafeat.fit(CONFUSED["map"], X)
-    told = "expected a path or a mapping, got text: save it to a file"
+    told = "expected a path, a mapping or a list of steps, got text: save it to a file"
     with pytest.raises(kafeat.errors.ConfigError, match=told):
         kafeat.fit("steps:\n  - kind: standardize\n", X)
     with pytest.raises(kafeat.errors.UsageError, match="load: expected a path or URI, got dict"):

@@ -13,7 +13,7 @@ from kafeat.errors import UsageError
 from kafeat.study.records import Table
 
 STEPS = [{"kind": "standardize"}, {"kind": "fourier", "frequencies": "orthogonal", "weights": "uniform"}]
-UNLABELLED = {"config": {"steps": STEPS}, "sweep": {"n_components": [4, 8]}, "rows": 50, "jobs": 1}
+UNLABELLED = {"config": STEPS, "sweep": {"n_components": [4, 8]}, "rows": 50, "jobs": 1}
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +48,10 @@ class Rows(HTMLParser):
             self.rows[-1].append(data)
 
 
-def test_the_html_table_has_the_figures_of_the_summary(found):
+def test_the_tables_have_the_figures_of_the_summary(found):
     parsed = Rows(found._repr_html_())
+    printed = [re.split(r" {2,}", line) for line in str(found).splitlines()]
+    assert printed[-len(parsed.rows) :] == parsed.rows
     heads, *rows = parsed.rows
     assert heads == ["on", "columns", "R²"]
     names = ["a constant", "raw columns", "gradient boosting (scikit-learn, 2 rounds)", "map 1", "map 1"]

@@ -67,8 +67,8 @@ def fit(asked: FitOptions) -> FeatureMap:
 
     Parameters
     ----------
-    config : str, path, mapping or Config
-        The recipe: the path of a YAML file, a dict with the same keys, or a `kafeat.Config`.
+    config : str, path, mapping, list of steps or Config
+        The recipe: the path of a YAML file, a dict with the same keys, a list of its steps, or a `kafeat.Config`.
     data : str, path, array (n_rows, n_features), sparse matrix or table
         The rows to fit on: in memory, or the path or URI of a file or data set. Tables are those of pyarrow, pandas and
         polars.

@@ -210,7 +210,7 @@ def tune(asked: TuneOptions) -> Tuning:
     label : str, list of str, array (n_rows,) or (n_rows, k)
         Column to predict, or its values. Several columns of numbers are predicted together; their scores are averaged.
         A list of text names columns, unless it has an entry for every row.
-    base : str, path, mapping, Config or None, default None
+    base : str, path, mapping, list of steps, Config or None, default None
         Config to start from. The search keeps its seed, columns, other settings and predictor, and tries its steps.
     reading : InputOptions or None, default None
         Options for reading a file.

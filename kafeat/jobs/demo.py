@@ -20,7 +20,7 @@ def write_demo(folder: str | os.PathLike[str]) -> list[str]:
     Parameters
     ----------
     folder : path
-        Files that stand there with the same content are left alone. Any other file in the way is an error, and then
+        Files that already have the same content are left alone. Any other file of these names is an error, and then
         nothing is written.
 
     Returns

@@ -65,7 +65,7 @@ def _predictor(predictor: FittedPredictor) -> dict[str, Any]:
 
 
 def _between(where: str, a: Any, b: Any) -> Iterator[MapDifference]:
-    # If a map lacks something, list its parts one by one.
+    # If a map lacks a nested value, compare with an empty one, to list its entries one by one.
     a, b = _empty_as(b) if a is None else a, _empty_as(a) if b is None else b
     if isinstance(a, dict) and isinstance(b, dict):
         for key in [*a, *(key for key in b if key not in a)]:
@@ -83,12 +83,12 @@ def _between(where: str, a: Any, b: Any) -> Iterator[MapDifference]:
 
 
 def _empty_as(value: Any) -> Any:
-    """Return what a map without this value has: an empty dict or list for a nested value, otherwise None."""
+    """Return an empty dict or list to compare a nested value with, or None for other values."""
     return type(value)() if isinstance(value, dict | list) and not _is_flat(value) else None
 
 
 def _is_flat(value: dict[str, Any] | list[Any]) -> bool:
-    """Return true for plain values, and for lists of them, which are readable on one line."""
+    """Return true if a dict or list holds only plain values and lists of these, so that it is readable on one line."""
     inner = value.values() if isinstance(value, dict) else value
     return all(
         _is_flat(one) if isinstance(one, list) else not isinstance(one, dict | np.ndarray) for one in inner

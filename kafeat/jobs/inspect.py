@@ -56,7 +56,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
 
 
 def _predictor(predictor: FittedPredictor) -> dict[str, Any]:
-    """Return the step and its predictions: the columns that `transform` writes, and the classes."""
+    """Return the step that predicts, and the names, type and classes of its labels."""
     labels = predictor.labels
     return {
         **_step(predictor.fitted),

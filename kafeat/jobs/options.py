@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """Options that choose the feature columns, where a config is written for a table."""
+    """Options of `kafeat config --for` that choose the feature columns."""
 
     exclude: str | Sequence[str] = option((), EXCLUDE, variable=False)
     only: str | Sequence[str] = option((), ONLY, variable=False)
@@ -128,9 +128,9 @@ Returned = TypeVar("Returned")
 def with_keywords(
     options: Callable[P, Options],
 ) -> Callable[[Callable[[Options], Returned]], Callable[P, Returned]]:
-    """Give a function of options one keyword for each option, and add their paragraphs to its docstring.
+    """Return a decorator that gives a function of an options object one keyword per option, also in its docstring.
 
-    The docstring describes keywords that are not options, and those that need more than the help text.
+    The docstring itself only describes keywords that are not options, or that need more than the help text.
     """
 
     def decorate(function: Callable[[Options], Returned]) -> Callable[P, Returned]:
@@ -138,7 +138,7 @@ def with_keywords(
         def with_options(*files: P.args, **given: P.kwargs) -> Returned:
             try:
                 signature(with_options).bind(*files, **given)
-            except TypeError as error:  # about keywords, which come from the user
+            except TypeError as error:  # the user's keywords do not fit
                 raise TypeError(f"kafeat.{function.__name__}: {error}") from None
             made = options(*files, **given)
             check(made)

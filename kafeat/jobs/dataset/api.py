@@ -1,4 +1,4 @@
-"""`kafeat.transform` and `kafeat.predict`, and the run of a request: one file, or the parts of a data set."""
+"""`kafeat.transform` and `kafeat.predict`, which transform one file or all parts of a data set."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def transform_parts(request: DatasetRequest, announce: Announce | None = None) -
     request.check()
     shared_map, listed = request.shared_map, plan_parts(request)
     with making(*request.folders) as make_folder, owning(*request.folders) as token:
-        # The guard is held while files are written or removed.
+        # While the guard is held, to rename or remove files, no other run can take over the folders.
         writing = replace(request.writing, guard=token.publishing)
         request = replace(request, model=shared_map, writing=writing)
         plan = DatasetPlan.of(request, listed)
@@ -53,7 +53,7 @@ def transform_parts(request: DatasetRequest, announce: Announce | None = None) -
 def _run(
     request: DatasetRequest, plan: DatasetPlan, make_folder: MakeFolder, announce: Announce
 ) -> DatasetResult:
-    """Write all parts that are not up to date."""
+    """Write the parts that are not up to date, keep the manifest current, and return the result of the run."""
     outputs = outputs_of(request.map, request.writing)
     began = time.perf_counter()
     kept = list(plan.up_to_date.values())
@@ -82,9 +82,9 @@ def _run(
 def _write_parts(
     request: DatasetRequest, plan: DatasetPlan, make_folder: MakeFolder, journal: Journal, announce: Announce
 ) -> list[str]:
-    """Write the parts, and return the names of the outdated ones that were removed before."""
+    """Remove outdated parts, write the missing ones, and return the names of the removed parts."""
     engine, good = request.engine, {*plan.up_to_date, *plan.to_check}
-    if engine.in_this_process:  # there are no more parallel parts than parts, and they share the threads
+    if engine.in_this_process:  # at most one worker per part; each gets its share of the threads
         engine = replace(engine, jobs=min(count_jobs(engine.jobs), len(plan.parts) if plan.parts else 1))
     # The engine starts first: if that fails, nothing must have been removed.
     with start_engine(engine) as pool, one_blas_thread():
@@ -120,10 +120,10 @@ def run(
     begin: Begin = lambda _unit: nullcontext(),
     warn: Callable[[str], None] = lambda _caution: None,
 ) -> TransformResult | DatasetResult:
-    """Transform one file to one file, or the parts of a data set to a folder; write the statistics and the metrics.
+    """Transform one file to one file, or the parts of a data set to a folder. Write statistics and metrics of the run.
 
-    `begin` is called with the unit of progress, `rows` or `parts`, before the work begins, and `warn` with what may be
-    unintended. `idle` and `dashes` are as `DatasetRequest.over_parts` gets them.
+    `begin` is called with the unit of progress, `rows` or `parts`, before the work begins. `warn` is called with
+    sentences about what may be unintended. `DatasetRequest.over_parts` explains `idle` and `dashes`.
     """
     request.refuse_overlaps()
     known = list[TransformResult | DatasetResult]()
@@ -156,7 +156,7 @@ def _recorded(
     place: Location | None,
     spell: Callable[[dict[str, Any]], str],
 ) -> Iterator[None]:
-    """Write the record of the run in this block, however it ends. The block adds its result to `known`.
+    """Write the record of a run at the end of the block, even after an error. The block adds its result to `known`.
 
     The file is opened first, so that a path that cannot be written to is reported before the work begins.
     """
@@ -168,14 +168,14 @@ def _recorded(
         with beside(place, request.writing.fsync) as file:
             try:
                 yield
-            except UsageError:  # the wrong option may be the file of the record
+            except UsageError:  # without a record, whose file may be the wrong option
                 raise
             except BaseException as error:
                 failure = error
             done = known[0] if known else getattr(failure, "result", None)
             file.write(spell(record_of(request, done, start, time.perf_counter() - began, failure)))
     finally:
-        if failure is not None:  # also if the record cannot be written, as on a full disk
+        if failure is not None:  # even if writing the record failed, as on a full disk
             raise failure
 
 
@@ -258,7 +258,7 @@ def transform(options: TransformOptions) -> WrittenData:
 
 def _written(options: PredictOptions, needs_predictor: bool = False) -> WrittenData:
     request, given = DatasetRequest.of(options, needs_predictor), changed(options)
-    # The caller is above `run`, `_written`, and `transform` or `predict` with its keywords.
+    # The warning points to the user's call: above `run`, `_written`, and `transform` or `predict` with its wrapper.
     warn = partial(warnings.warn, category=KafeatWarning, stacklevel=5)
     done = run(request, [name for name in FOR_PARTS if name in given], warn=warn)
     parts, kept = (done.parts, done.kept) if isinstance(done, DatasetResult) else (None, 0)

@@ -26,7 +26,7 @@ _SECONDS = 2.0
 _MINUTE = 60.0
 
 _ALIKE = 10
-"""Number of parts that may fail alike before the run stops, if none succeeds."""
+"""The run stops if more than this many parts fail with the same error and none succeeds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class DatasetResult:
         removed: Parts of the previous run that were removed, because they no longer have an input.
         unknown_files: Files in the output folder that no run of kafeat wrote.
         stopped: Why the run ended before all parts were tried; None if it did not.
-        made_again: Parts that were made by another worker after theirs was lost.
+        made_again: Parts that a second worker made after the first worker was lost.
         lost: Parts that could not be written and whose earlier output, made from another input, was removed.
         all_bad: Names of the parts whose rows are all bad.
         largest_drift: The largest drift of the parts whose drift is known, None if there are none.
@@ -84,11 +84,11 @@ class Journal:
         self._kept = self._tried = 0
         self._made_again = list[str]()
         self.stopped: str | None = None
-        self._next = math.inf  # before the first `write`, nothing else writes
+        self._next = math.inf  # the time of the next write; none before `write` is called
         self._lock = threading.RLock()
 
     def add(self, outcome: Outcome) -> None:
-        """Note the outcome of a part, and write the manifest if the last time is long enough ago."""
+        """Record the outcome of a part. Write the manifest, unless it was written a short time ago."""
         with self._lock:
             self._tried += 1
             if outcome.failure is not None:
@@ -109,7 +109,7 @@ class Journal:
         return repeating(lambda: self.write() if self._next < math.inf else None, _MINUTE, "kafeat-manifest")
 
     def must_stop(self, most: int | None) -> bool:
-        """Return true if more than `most` parts have failed; with None, if more than ten have, all alike."""
+        """Return true if more than `most` parts have failed or, with None, more than ten, all with the same error."""
         failed = len(self._failures)
         if most is not None and failed > most:
             self.stopped = f"{failed:,} parts failed, more than --max-failures {most}"
@@ -149,7 +149,7 @@ class Journal:
         self._next = ended + max(_SECONDS, _SHARE * (ended - started))
 
     def leave(self, error: BaseException, new: bool) -> None:
-        """Save the state of a run that this error ends early. Remove the manifest of a `new` folder without parts."""
+        """Save the state of a run that an error ends early, or remove the manifest of a `new` folder without parts."""
         if self._next == math.inf:
             return
         if new and not self._failures and all(is_hidden(entry.name) for entry in self._folder.listed()):

@@ -25,7 +25,7 @@ _Count = Annotated[int, Field(ge=0)]
 
 
 class File(_Entry):
-    """A file as it was: bytes, SHA-256, and a stamp that changes whenever the file is written.
+    """A file as a run saw it: size, SHA-256, and a stamp that changes whenever the file is written.
 
     The hash is None for rejects, and for an input of which only some rows were read.
     """
@@ -35,7 +35,7 @@ class File(_Entry):
     stamp: str
 
     def is_at(self, place: Location, stamp: str) -> bool:
-        """Return true if the file of this stamp at a place is the same: by its stamp or, if need be, by its hash."""
+        """Return true if the file at a place, which now has this stamp, is unchanged by its stamp or by its hash."""
         return stamp == self.stamp or (self.sha256 is not None and place.digest() == self.sha256)
 
 
@@ -49,10 +49,10 @@ class Drift(_Entry):
 class PartRecord(_Entry):
     """A part that is done.
 
-    `only` holds the first row of its input and the row after the last one, or None for all rows. `first_bad_row` is
-    that row with its problem, or None if there is none. `drift` and `p_value` (of the test of the features' mean) are
-    None if they were not measured. `rejects` is None if none were written. `made_by` is an index into the manifest's
-    `machines`.
+    `only` holds the first row of its input and the row after the last one, or None for all rows. `first_bad_row` tells
+    that row and its problem, if there is one. `drift` and `p_value` (of the test of the features' mean) are None if
+    they were not measured. `rejects` is None if none were written. `made_by` is an index into `machines` of the
+    manifest.
     """
 
     name: str
@@ -86,10 +86,10 @@ State = Literal["running", "complete", "incomplete", "interrupted", "refused", "
 
 
 class Manifest(_Entry):
-    """The state of a run, with its place and start time. `settings` holds all options that affect the bytes.
+    """The state of a run, and where and when it started. `settings` holds the options that affect the bytes of parts.
 
     `stopped` is the reason why parts were not tried. `unknown_files` were in the folder when the run began, and no run
-    had written them. Their key is `foreign`.
+    had written them. Their key in JSON is `foreign`.
     """
 
     kafeat: str = __version__
@@ -119,7 +119,7 @@ class Manifest(_Entry):
     def with_parts(
         self, records: Iterable[PartRecord], failed: Iterable[PartFailure], **more: Any
     ) -> Manifest:
-        """Return the manifest of the same run at a later point."""
+        """Return a copy of the manifest with these parts and failures, and with other fields changed."""
         parts = sorted(records, key=lambda record: record.name)
         return self.model_copy(
             update={

@@ -1,6 +1,6 @@
 """Transform one part of a data set, unless it is up to date. Errors are returned, not raised.
 
-Parts known before the run are tasks for an engine. Those of a text are made while it is read.
+If the parts are known before the run, an engine makes them in parallel. Text is cut into parts while it is read.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _CHECK_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class PartTask:
-    """Everything that a worker needs to transform a part. It has only names and no data, so it is cheap to send.
+    """Everything that a worker needs to transform a part. It holds names of files, not their data, so it is small.
 
-    `folder` is the folder of all parts, as the rejects of the job are those of all. `previous` is the record of the
-    part in the previous run, if there is one.
+    `folder` is the output folder of all parts, and the job has the folder of all rejects. `previous` is the record of
+    the part in the previous run, if there is one.
     """
 
     part: Part
@@ -57,7 +57,7 @@ class PartTask:
 class Outcome:
     """The result of a part: a record or a failure, and the environment. `made` is false if a previous run wrote it.
 
-    `worker` is the process that made it, and `lost_workers` are those that were lost before that.
+    `worker` is the process that made the part, and `lost_workers` are processes that were lost while they made it.
     """
 
     record: PartRecord | None
@@ -119,7 +119,7 @@ def this_environment() -> dict[str, str]:
 
 
 def liveness_check(guard: Guard, stop: Stop) -> Callable[[int], None]:
-    """Return a callback for every chunk, which stops the part if the run has ended or has lost its folder."""
+    """Return a callback for every chunk, which raises an error if the run has ended or another run owns the folder."""
     last_check = time.monotonic()
 
     def check(_rows: int) -> None:
@@ -189,7 +189,7 @@ def _tasks(request: DatasetRequest, plan: DatasetPlan, parts: list[Part], stop: 
     jobs = max(1, count_jobs(request.engine.jobs) // max(1, len(parts))) if threads else 1
 
     def place(there: Location) -> Location:
-        return there if threads else there.absolute()  # workers may run in another folder
+        return there if threads else there.absolute()  # workers may have another current folder
 
     rules = replace(request.rules, rejects=None if rejects is None else place(rejects))
     job = replace(request.job, rules=rules, jobs=jobs)
@@ -212,7 +212,7 @@ def _worker_lost(task: PartTask, why: str) -> Outcome:
 
 
 def text_parts(request: DatasetRequest, plan: DatasetPlan) -> Generator[Outcome]:
-    """Write the parts of a text file, unless all are up to date. Their number is known only at its end."""
+    """Write the parts of a text file, unless all are up to date. Their number is not known before the file ends."""
     if plan.up_to_date:
         return
     part = Part.of(request.source)

@@ -17,7 +17,7 @@ _MOST_LOOKED_AT = 8
 
 
 def plan_parts(request: DatasetRequest) -> list[Part] | None:
-    """List the parts of the input. Return None for text, which is cut while it is read."""
+    """List the parts of the input. Return None for text, which is cut into parts while it is read."""
     request.rules.check(request.map)
     files = request.files if request.rows_per_file is None else None
     if files is not None:
@@ -29,7 +29,7 @@ def plan_parts(request: DatasetRequest) -> list[Part] | None:
     if parts is None:
         _refuse_for_text(request)
     if parts is not None or request.source.kind() == "file":
-        # For text, check its first part, because the number of parts is not known before all is read.
+        # For text, only check the first part, because the others are not known before all is read.
         _refuse_request(
             request, parts or [replace(Part.of(request.source), name=name_of_part(request, 0, 1))]
         )
@@ -37,7 +37,7 @@ def plan_parts(request: DatasetRequest) -> list[Part] | None:
 
 
 def _refuse_request(request: DatasetRequest, parts: list[Part]) -> None:
-    """Refuse a request that is impossible for all of some parts, such as a column that none of them has."""
+    """Try some of the parts, and refuse a request that is impossible for all of them, such as for a missing column."""
     some = parts[:: -(-len(parts) // _MOST_LOOKED_AT)]
     refusals = list(
         takewhile(lambda refusal: refusal is not None, (_refusal(request, part) for part in some))
@@ -47,7 +47,7 @@ def _refuse_request(request: DatasetRequest, parts: list[Part]) -> None:
 
 
 def _refusal(request: DatasetRequest, part: Part) -> KafeatError | None:
-    """Return why the request is impossible for a part, or None if it is possible or the file cannot be read."""
+    """Return the error if the request is impossible for a part, or None if it is possible or the file is damaged."""
     target = request.target.join(part.name)
     try:
         opened = request.reading.open_file(part, fitted=request.map.columns.file_dialect)
@@ -68,15 +68,15 @@ def _refuse_for_text(request: DatasetRequest) -> None:
     cut = spelled(one.title for one in FORMATS.values() if one.split)
     if not request.engine.in_this_process:
         raise UsageError(
-            f"{request.source}: expected {cut} for --engine {request.engine.name}, got text, whose rows "
-            "cannot be found without reading all before; --engine threads cuts it"
+            f"{request.source}: expected {cut} for --engine {request.engine.name}, got text, in which a row can only "
+            "be found by reading all rows before it; use --engine threads"
         )
     if request.rules.rejects is not None:
         raise UsageError(f"--rejects: expected {cut} with --rows-per-file, got text")
 
 
 def _ranges(request: DatasetRequest) -> list[Part] | None:
-    """Return parts of whole chunks, or None if the input must be read from its first row."""
+    """Return ranges of rows as parts, or None if the input can only be read from its first row on."""
     source, chunk_rows, rows = request.source, request.map.chunk_rows, request.rows_per_file or 0
     if rows < chunk_rows:
         raise UsageError(

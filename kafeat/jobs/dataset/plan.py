@@ -22,7 +22,7 @@ from kafeat.runtime.environment import now, process
 
 @dataclass(frozen=True)
 class PreviousRun:
-    """The files of an output folder by name, and its manifest. Without `resume`, no part is up to date."""
+    """The files of an output folder by name, and its manifest. Without `resume`, no part counts as up to date."""
 
     entries: Mapping[str, Entry]
     manifest: Manifest | None
@@ -55,10 +55,10 @@ class PreviousRun:
 
     @cached_property
     def unknown_files(self) -> frozenset[str]:
-        """The files that no run has written.
+        """The files that no run of kafeat has written, as far as known.
 
-        A killed run may have written parts that its manifest does not list, so only files older than it count then. A
-        failed part may also be there, if its folder could not be flushed after it got its name.
+        A killed run may have written parts that its manifest does not list, so after one, only files that were there
+        before it count. A failed part does not count either: it may have left its file if flushing the folder failed.
         """
         before = self.manifest
         others = frozenset(name for name in self.entries if name not in self._records and not is_hidden(name))
@@ -88,9 +88,9 @@ class PreviousRun:
     def of_parts(
         self, manifest: Manifest, parts: Iterable[Part], rules: RowOptions
     ) -> tuple[dict[str, PartRecord], dict[str, PartRecord]]:
-        """Return the parts that are up to date by their stamps, and those whose hashes must be checked.
+        """Return the parts that are up to date by their stamps, and the parts whose hashes must be compared.
 
-        There are none if the map or the settings differ, and a part counts only if it follows the rules.
+        Both are empty if the map or the settings have changed. Parts that break the rules are in neither.
         """
         before = self.manifest
         if (
@@ -116,7 +116,7 @@ class PreviousRun:
     def _follows(self, record: PartRecord, rules: RowOptions) -> bool:
         """Return true if the record satisfies the rules for bad rows, drift and rejects.
 
-        A part that does not is written again, which reports the problem.
+        A part that breaks the rules is written again, and then the run reports the problem.
         """
         if rules.max_bad_rows is not None and not rules.max_bad_rows.allows(
             record.bad_rows, record.rows_read
@@ -168,7 +168,7 @@ def _entries(folder: Location) -> dict[str, Entry]:
 def _manifest(folder: Location, overwrite: bool) -> Manifest | None:
     try:
         return read_manifest(folder)
-    except DataError:  # a system error may be gone next time
+    except DataError:  # but not after a system error, which may pass
         if overwrite:
             return None
         raise
@@ -178,8 +178,8 @@ def _manifest(folder: Location, overwrite: bool) -> Manifest | None:
 class DatasetPlan:
     """The parts of a run, and their state before it begins.
 
-    `parts` is None for text, which is cut into parts while it is read. Parts in `up_to_date` stay as they are. Parts in
-    `to_check` may be up to date, and a worker compares hashes to find out.
+    `parts` is None for text, which is cut into parts while it is read. Parts in `up_to_date` stay as they are. For
+    parts in `to_check`, a worker compares hashes to find out if they are up to date.
     """
 
     parts: list[Part] | None
@@ -214,7 +214,7 @@ class DatasetPlan:
 _NOT_CONTENT = (
     "overwrite", "fsync", "sweep", "guard", "rejects", "drift", "max_drift", "drift_test", "max_bad_rows",
 )  # fmt: skip
-"""Options that do not change the bytes of a part. Rules for bad rows and drift are checked in its record."""
+"""Options that do not change the bytes of a part. Rules for bad rows and drift are checked by the record of a part."""
 
 _OF_EARLIER: dict[str, object] = {
     "input_format": None, "delimiter": None, "header": True, "format": None, "keep": [], "layout": "columns",

@@ -26,10 +26,10 @@ def record_of(
     seconds: float,
     failure: BaseException | None = None,
 ) -> dict[str, Any]:
-    """Return rows, bytes, seconds, hashes, drift and versions as builtins. Pipes have no bytes and no hash.
+    """Return the record of a run as builtins: rows, bytes, seconds, hashes, drift and versions.
 
-    For parts, these are sums, and the manifest lists every part. `failure` is the error that ended the run. What was
-    done is then known only if rules refused the output.
+    Pipes have no bytes and no hash. With many parts, the numbers are sums. `failure` is the error that ended the run.
+    In this case, `done` is only known if the output broke the rules for bad rows or drift.
     """
     failed = done.failed if isinstance(done, DatasetResult) else ()
     state, code = ("incomplete", max(one.exit_code for one in failed)) if failed else ("complete", 0)
@@ -69,13 +69,13 @@ def metrics(record: dict[str, Any]) -> str:
     escaped = record["output"]["path"].replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
     label = f'output="{escaped}"'
     lines = [f"{name}{{{label}}} {number}\n" for name, number in _numbers(record, "kafeat")]
-    ended = get_args(State)[1:]  # all but running
+    ended = get_args(State)[1:]  # all states except running
     lines += [f'kafeat_state{{{label},state="{state}"}} {int(state == record["state"])}\n' for state in ended]
     return "".join(lines)
 
 
 def _numbers(record: dict[str, Any], prefix: str) -> Iterator[tuple[str, float]]:
-    """Yield the numbers with the keys that lead to them; columns may have names that no metric can have."""
+    """Yield each number with a name, such as `kafeat_input_rows`. Columns are skipped: their names may be invalid."""
     for key, value in record.items():
         if key in ("start", "end"):
             yield f"{prefix}_{key}_time_seconds", datetime.fromisoformat(value).timestamp()

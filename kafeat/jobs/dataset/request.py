@@ -23,10 +23,10 @@ from kafeat.runtime.engine import Engine
 
 @dataclass(frozen=True)
 class DatasetRequest:
-    """A transform from one file to one, or from many files (`source`), or parts of one file, to the folder `target`.
+    """A transform of the file `source` to the file `target`, or of many files, or parts of one, to the folder `target`.
 
-    With `rows_per_file`, `source` is one file that is cut into parts of at most so many rows. `resume` keeps the parts
-    of the previous run that are up to date. `stats` must not lie among the parts.
+    With `rows_per_file`, one file is cut into parts of at most this many rows. `resume` keeps the parts of the previous
+    run that are up to date. The file `stats` must not be in the folder of the parts.
     """
 
     model: Location | FeatureMap | SharedMap
@@ -47,7 +47,7 @@ class DatasetRequest:
 
     @classmethod
     def of(cls, asked: PredictOptions, needs_predictor: bool = False) -> DatasetRequest:
-        """Parse the locations and the limit among the options."""
+        """Return the request for the user's options, in which locations and limits are parsed."""
         if asked.metrics is not None and not str(asked.metrics).endswith(".prom"):
             raise UsageError(
                 "--metrics: expected a name that ends in .prom, because the node exporter reads no others, "
@@ -81,10 +81,10 @@ class DatasetRequest:
     def over_parts(self, idle: Iterable[str] = (), dashes: str = "") -> bool:
         """Return true if the input has parts. Otherwise refuse `idle` options, which have no effect on one file.
 
-        With `dashes`, messages name options as on the command line.
+        `dashes` is `--` if messages should name options as on the command line, or empty.
         """
         cut = "--rows-per-file" if dashes else "rows_per_file"
-        missing = self.source.kind() is None  # reported before wrong options and outputs
+        missing = self.source.kind() is None  # a missing input is reported before wrong options
         if self.rows_per_file is not None or is_data_set(self.source):
             if missing:
                 _ = self.files
@@ -110,12 +110,12 @@ class DatasetRequest:
 
     @property
     def map(self) -> FeatureMap:
-        """The map. It need not be one that can be saved."""
+        """The map, even if it cannot be saved."""
         return self.job.fm
 
     @property
     def job(self) -> TransformJob:
-        """The work on one file."""
+        """The job that transforms one file or one part."""
         model = self.model if isinstance(self.model, FeatureMap) else self.shared_map
         return TransformJob(model, self.reading, self.writing, self.rules, self.engine.jobs)
 

@@ -169,14 +169,14 @@ def fit_reader(
     sampled, job = read_job(config, data, jobs, listener)
     if config.predictor is not None:
         listener.inform(job.summary.taken_for(task, "`task: {}` of the predictor"))
-    # The true class of a row is not known with its probabilities, so neither is an error.
+    # If labels are probabilities, the true class of a row is unknown, and so is the error of its prediction.
     intervals = intervals and task != "soft"
     again = intervals or any(step.traits.label.taken for step in config.map_steps)
     fm, job = learned_map(sampled, job, with_mean=True, final=config.predictor is None or not again)
     if config.predictor is None:
         return fm
     own = any(knows_own_labels(fitted.state) for fitted in fm.chain.steps)
-    # Rows whose own labels a step has learned from no longer count as unseen.
+    # If a step has learned from the label of a row, the row no longer counts as held out for intervals.
     seen = own or any(fitted.step.traits.label.own for fitted in fm.chain.steps)
     refit = Refit(fm, sampled, job)
     fm = fit_predictor(fm, job, intervals and not seen, refit.scores() if own else ())
@@ -188,7 +188,7 @@ def fit_reader(
 def read_job(
     config: Config, data: TrainingData, jobs: int | None, listener: Listener
 ) -> tuple[SampledFit, PredictorJob]:
-    """Read the sample for a map, and the labels of all rows for steps that learn from these. Return both."""
+    """Return the sample to fit a map on, and the job to fit a predictor. Summarize all labels if steps need them."""
     summary = LabelSummary() if config.learn_all_rows else None
     sampled = read_sample(config, data, listener, summary)
     return sampled, PredictorJob(data, summary or LabelSummary(), RANDOM, jobs, listener)
@@ -209,7 +209,7 @@ def read_sample(
     summary: LabelSummary | None = None,
     left_out: Mapping[str, str] | None = None,
 ) -> SampledFit:
-    """Read the sample to fit on, without the columns in `left_out`, each with a reason.
+    """Read the sample to fit on, without the columns in `left_out`, which maps each column to a reason.
 
     The labels of all training rows are added to `summary`, for steps that learn from all of them.
     """
@@ -242,7 +242,7 @@ def read_sample(
 
 
 def roles_of(config: Config, data: TrainingData) -> dict[str, str]:
-    """Return the columns that an option names, which are therefore not features, each with its option."""
+    """Return the columns that are not features because options name them, with these options: `{"w": "--weight"}`."""
     names = label_names(data.label)
     check_split(data.split, names)
     refuse_shared("--weight", data.weight, (*names, data.split))
@@ -265,7 +265,7 @@ def columns_of(
     """Return the columns that a map of this config reads. The columns in `others` are not features."""
     read, split_by = config.read, SplitBy.of(config)
     include, left_out = config.columns.include, [*config.columns.exclude, *others]
-    if split_by is not None and split_by.column in read.coded:  # a step reads the groups of the rows
+    if split_by is not None and split_by.column in read.coded:  # a step reads it
         include = include and tuple(dict.fromkeys((*include, split_by.column)))
         left_out = [name for name in left_out if name != split_by.column]
     missing = takes_missing(step.traits for step in config.map_steps)

@@ -34,7 +34,7 @@ class RowRule(NamedTuple):
 
     @classmethod
     def of_cut(cls, cut: Cut, folds: Folds, seed: int) -> RowRule:
-        """Return the rule that scores on the rows of the part held out by this cut."""
+        """Return the rule that learns from the training folds of a cut, and scores on its held-out fold."""
         return cls(rows_in(cut.train, folds, seed), rows_in([cut.held], folds, seed))
 
 
@@ -44,16 +44,16 @@ def among(rows: Mask) -> RowChoice:
 
 
 def rows_in(kept: Collection[int], folds: Folds, seed: int) -> RowChoice:
-    """Return a function that selects the rows in these parts."""
+    """Return a function that selects the rows in these folds."""
     return lambda numbers, keys: np.isin(parts_of(folds, seed, numbers, keys), list(kept))
 
 
 def map_of_rows(
     sampled: SampledFit, job: PredictorJob, learned: RowChoice
 ) -> tuple[FeatureMap, PredictorJob]:
-    """Fit a map that sees only these rows. Return it, and the job of a predictor that learns from all of them.
+    """Fit a map on sampled rows. Return the map, and the job to fit a predictor on all rows that `learned` selects.
 
-    `sampled` is the sample for the map, all of whose rows are among them.
+    All rows of `sampled` must be among the rows that `learned` selects.
     """
     return learned_map(sampled, replace(job, data=job.data.of_rows(learned), listener=SILENT))
 
@@ -61,7 +61,7 @@ def map_of_rows(
 def learned_map(
     sampled: SampledFit, job: PredictorJob, *, with_mean: bool = False, **how: Any
 ) -> tuple[FeatureMap, PredictorJob]:
-    """Fit a map on a sample of the rows of a job. Return it, and the job with folds of the rows."""
+    """Fit a map on a sample of the rows of a job. Return the map, and the job with the folds for a predictor."""
     streams, jobs = row_streams(sampled.config, job.data, job.listener), count_jobs(job.jobs)
     fm = sampled.learn(job.listener, with_mean=with_mean, all_rows=streams, jobs=jobs, **how)
     return fm, replace(job, folds=Folds.by(sampled.keys))
@@ -74,7 +74,7 @@ def predicted(sampled: SampledFit, job: PredictorJob, rule: RowRule) -> tuple[Fe
 
 
 def results_of(data: TrainingData, fm: FeatureMap, jobs: int | None, what: What = "features") -> LabelledRows:
-    """Return the features, or the predictions, of all rows that are used, with labels, weights and keys."""
+    """Return the features, or the predictions, of all rows that the data select, with labels, weights and keys."""
     starts, taken, results, labels, weights, keys = zip(
         *labelled_rows(data, fm, count_jobs(jobs), what), strict=True
     )

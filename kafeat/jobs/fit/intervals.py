@@ -1,4 +1,4 @@
-"""Fit steps and predictor again without some rows, for the errors of these rows where a step saw their labels."""
+"""If a step learns from labels, fit steps and predictor again without some rows, to get unbiased errors of these."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from kafeat.registry import build_step
 from kafeat.runtime.environment import count_jobs
 from kafeat.types import Array
 
-# Number of folds, and of those to fit, from so many rows on. Few rows are all held out. With many, a fifth is, or as
-# many as give a quantile at 90 % that is right to 0.4 points.
+# The number of folds, and how many of them are held out in turn, for tables of at least so many rows. Few rows are all
+# held out. With many, a fifth is, or 5,000 rows, with which a 90 % quantile is right to 0.4 points.
 _FOLDS_FROM = {0: (8, 8), 1_000: (5, 2), 5_000: (5, 1)}
 _ENOUGH_ROWS = 5_000
 
 
 def random_folds(rows: int) -> tuple[int, int]:
-    """Return the number of folds for intervals with so many rows, and the number of folds to fit."""
+    """Return the number of folds for intervals with this many rows, and how many folds are held out in turn."""
     folds, fitted = _FOLDS_FROM[max(start for start in _FOLDS_FROM if start <= rows)]
     return max(folds, rows // _ENOUGH_ROWS), fitted
 
 
 @dataclass(frozen=True)
 class Refit:
-    """A model and its data, for fitting similar models on parts of them: the folds, or `more` parts of random rows."""
+    """A model and its data, to fit it again without each fold. `more` makes random folds, enough for intervals."""
 
     fm: FeatureMap
     sampled: SampledFit
@@ -47,23 +47,23 @@ class Refit:
 
     @property
     def at_random(self) -> bool:
-        """True if parts are random, and as many as intervals need."""
+        """True if folds are random, and as many as intervals need."""
         return self.more and self.fm.config.split_by is None
 
     @cached_property
     def folds(self) -> Folds:
-        """The parts of the rows: the folds that choose the penalty, or more."""
+        """The folds of the rows: random ones for intervals, or those that choose the penalty."""
         return Folds(random=random_folds(self.job.summary.rows)[0]) if self.at_random else self.job.folds
 
     @cached_property
     def cuts(self) -> list[Cut]:
-        """The cuts of training and held-out rows for which a model is fitted."""
+        """The cuts into a held-out fold and training folds, for each of which the model is fitted again."""
         every = self.folds.cuts
         return every[: random_folds(self.job.summary.rows)[1]] if self.at_random else every
 
     @cached_property
     def held_out(self) -> TrainingData:
-        """The rows that are held out by a cut."""
+        """The rows that any of the cuts holds out."""
         return self.job.data.of_rows(
             rows_in([cut.held for cut in self.cuts], self.folds, self.fm.config.seed)
         )
@@ -77,13 +77,13 @@ class Refit:
         return self.job.summary.task(step.task)
 
     def learned(self, rule: RowRule) -> SampledFit | None:
-        """Return the sampled rows to learn from, with a config in which every choice is made, or None."""
+        """Return the sampled rows to learn from, with the chosen parameters in the config, or None without rows."""
         learned = self.sampled.of_rows(rule.learned)
         rows = len(learned.chosen)
         return replace(learned, config=self._settled(rows)) if rows else None
 
     def _settled(self, rows: int) -> Config:
-        """Return the config of the model with its choices made, for a fit on so many rows."""
+        """Return the config with the parameters that the model has chosen, for a fit on this many rows."""
         steps = [fitted.step for fitted in self.fm.chain.steps]
         recipes = [step.recipe(live=True) for step in steps]
         if limit_landmarks(recipes, rows) is not None:
@@ -94,7 +94,7 @@ class Refit:
         )
 
     def scored(self) -> tuple[TrainingRows, Array]:
-        """Return the rows that are held out by a cut, with the features of the model, and their parts."""
+        """Return the held-out rows with their features by the model, and the fold of each row."""
         rows = results_of(self.held_out, self.fm, self.job.jobs)
         counts = np.ones(len(rows.labels)) if rows.weights is None else rows.weights
         targets, folds = self.task.targets(rows.labels), rows.parts(self.job.folds, self.fm.config.seed)
@@ -103,7 +103,7 @@ class Refit:
         )
 
     def _without_each(self, why: str) -> Iterator[tuple[Cut, RowRule, SampledFit]]:
-        """Yield each cut with the rows of the sample to learn from and all choices of the model."""
+        """Yield each cut with its rule and the sampled rows of its training folds. Progress messages tell `why`."""
         for cut in self.cuts:
             self.job.listener.phase(why.format(cut.held + 1, self.folds.count))
             rule = RowRule.of_cut(cut, self.folds, self.fm.config.seed)
@@ -112,7 +112,7 @@ class Refit:
                 yield cut, rule, learned
 
     def scores(self) -> list[tuple[float, ...]]:
-        """Return scores of the penalties on each part, from maps and predictors that have not seen it."""
+        """Return the scores of all penalties on each fold, from maps and predictors that have not seen the fold."""
         step, scores = self.fm.config.predictor, list[tuple[float, ...]]()
         if step is None or len(step.multiples) < 2:
             return scores

@@ -1,4 +1,4 @@
-"""Count the labels of all rows: which task they are for, and how it was chosen."""
+"""Summarize the labels of all rows: their values, mean and spread, and the task that follows from them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _NONE: Array = np.empty(0)
 
 @dataclass
 class LabelSummary:
-    """The labels of rows that are added block by block: (n,), or (n, k) for k numeric labels."""
+    """A summary of labels that are added block by block: (n,), or (n, k) for k numeric labels."""
 
     rows: int = 0
     total: float = 0.0
     """The sum of the weights of the rows, or their number without weights."""
     columns: int = 1
     distinct: Array = field(default_factory=lambda: _NONE)
-    """The distinct values in ascending order, with their sums of weights in `counts`; only some if too many."""
+    """The distinct values in ascending order, with sums of weights in `counts`; incomplete if they are `too_many`."""
     counts: Array = field(default_factory=lambda: _NONE)
     _kinds: set[str] = field(default_factory=set)
     _unit: float = 0.0
@@ -70,12 +70,12 @@ class LabelSummary:
         return "boolean" if self._kinds == {"b"} else "integer"
 
     def seen_with(self, labels: Array) -> Array:
-        """Return these labels, followed by all distinct ones, so that the task of all labels can be found from them."""
+        """Return these labels, followed by all distinct values, so that they have the same task as all labels."""
         return labels if labels.ndim > 1 else joined([labels, self.distinct])
 
     @property
     def too_many(self) -> bool:
-        """True if there are more distinct values than classes can be learned."""
+        """True if there are more distinct values than a classifier may have classes."""
         return len(self.distinct) > MOST_CLASSES
 
     def _count(self, labels: Array, weights: Floats | None) -> None:
@@ -84,9 +84,9 @@ class LabelSummary:
         self.counts = np.bincount(places, np.append(self.counts, np.bincount(numbers, weights)))
 
     def _measure(self, labels: Floats, weights: Floats | None, m: float) -> None:
-        """Add to mean and squared deviations (Chan, Golub & LeVeque 1983). The unit keeps squares in range.
+        """Update the mean and the sum of squared deviations, as in Chan, Golub & LeVeque 1983.
 
-        `m` is the sum of the weights.
+        `m` is the sum of the weights of these labels. They are divided by a unit, so that squares stay in range.
         """
         if not self.rows:
             self._unit = float(power_of_two(np.abs(labels).max()))
@@ -114,7 +114,7 @@ class LabelSummary:
         return self.counts * (self.rows / self.total) if self.total else self.counts
 
     def taken_for(self, kind: TaskKind, way: str) -> str:
-        """Return how the label is treated, why, and the other way. `way` begins `{} predicts classes`."""
+        """Return a sentence on how the label is treated, why, and how to change that: by `way`, such as `--task {}`."""
         found = self.kind if kind == "auto" else kind
         classes = found != "regression"
         if self.columns > 1:
@@ -145,7 +145,7 @@ class LabelSummary:
         return ""
 
     def task(self, kind: TaskKind, names: Sequence[str] = ()) -> PredictionTask:
-        """Return the task of all labels. `names` are those of columns of probabilities."""
+        """Return the prediction task of all labels. `names` are the label columns if they hold probabilities."""
         if self.columns > 1:
             numbers = kind in ("auto", "regression")
             return self._numbers() if numbers else task_of(np.zeros((1, self.columns)), kind, names)
@@ -165,7 +165,7 @@ class LabelSummary:
         return PredictionTask("regression", None, self._mean * self._unit, spread * self._unit)
 
     def labels(self, task: PredictionTask, names: tuple[str, ...]) -> PredictedLabels:
-        """Return the labels in the form that the model keeps."""
+        """Return the description of the labels (names, type, classes) that a model keeps."""
         classes = None if task.classes is None else tuple(task.classes.tolist())
         soft: LabelType = "text" if names else "integer"
         return PredictedLabels(names, soft if classes and self.columns > 1 else self.type, classes)

@@ -38,12 +38,12 @@ class ProbabilityColumns(tuple[str, ...]):
     __slots__ = ()
 
 
-# Sums of rounded probabilities differ from 1.
+# The sum of rounded probabilities may differ from 1 by this much.
 _SUM_WITHIN = 0.01
 
 
 def label_of_task(label: LabelArgument, task: TaskKind) -> LabelArgument:
-    """Return a label as its task reads it. For `soft` it holds probabilities, and all other tasks read it as it is."""
+    """Return a label as its task reads it. For `soft`, check and scale probabilities; else return it unchanged."""
     if task != "soft" or not has_label(label):
         return label
     if isinstance(label, np.ndarray):
@@ -63,8 +63,8 @@ def label_of_task(label: LabelArgument, task: TaskKind) -> LabelArgument:
 
 
 def _probabilities(values: Array, place: str, row_number: Callable[[int], int]) -> Floats:
-    """Return the rows (n, k) of probabilities divided by their sums. Refuse other numbers."""
-    values = np.ascontiguousarray(values, np.float64)  # sums of rows depend on their order in memory
+    """Return probabilities (n, k), each row divided by its sum. Refuse numbers that are not probabilities."""
+    values = np.ascontiguousarray(values, np.float64)  # the rounding of sums depends on the order in memory
     sums = values.sum(axis=1)
     bad = (values < 0.0).any(axis=1) | ~(np.abs(sums - 1.0) <= _SUM_WITHIN + 1e-9)
     if bad.any():
@@ -178,17 +178,17 @@ def _objects(labels: Array) -> Array:
 
 
 def _refuse_merged(values: Iterable[Any], place: str) -> None:
-    """Refuse numbers if two of them differ but are one number in float64."""
+    """Refuse numbers if two that differ become equal in float64."""
     different = set(values)
     if len(set(map(float, different))) < len(different):
         raise DataError(
-            f"{place}: expected numbers that also differ in float64, got some that become one: round them, or cast "
+            f"{place}: expected numbers that also differ in float64, got some that become equal: round them, or cast "
             "them to float64 first if this does not matter"
         )
 
 
 class Labels:
-    """A reader of labels, chunk by chunk, that refuses labels if no type can hold all of them."""
+    """Reads a column of labels, chunk by chunk, and refuses labels that do not fit into one type."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -209,7 +209,7 @@ class Labels:
                 self._ends = joined([self._ends, np.array([values.min(), values.max()])])
             except DataError as error:
                 raise DataError(f"{place}: {error}") from None
-            # Decimals must not become one number, unless there are too many for classes: these are a quantity.
+            # Decimals of different classes must not become equal. Too many values for classes are a quantity.
             few = values.dtype.kind == "f" and len(self._decimals) <= MOST_CLASSES
             if few and chunk.passthrough is not None:
                 self._decimals |= different_decimals(chunk.passthrough.column(self._name))
@@ -218,7 +218,7 @@ class Labels:
 
 
 class LabelReader:
-    """A reader of labels, chunk by chunk: in memory, in one column, or in several, which hold numbers."""
+    """Reads labels chunk by chunk, from memory, from one column, or from several columns of numbers."""
 
     def __init__(self, label: LabelArgument) -> None:
         self._given = label if isinstance(label, np.ndarray) else None
@@ -272,7 +272,7 @@ def read_label(chunk: Chunk, name: str, role: str = "label") -> Array:
 
 
 def _without_label(chunk: Chunk, name: str, got: str) -> str:
-    """Return how to leave out rows whose label is null or an infinity, which options read as missing in text."""
+    """Return advice to leave out rows whose label is null or, in text, infinity, which options can make missing."""
     if "inf" not in got:
         return "--drop-unlabelled leaves such rows out"
     source = chunk.source if isinstance(chunk, TableChunk) else None
@@ -286,7 +286,7 @@ def _without_label(chunk: Chunk, name: str, got: str) -> str:
 
 
 def plain_labels(labels: Array) -> Array:
-    """Return numbers in the widest type of their kind. -0.0 becomes 0.0; only what int64 cannot hold is uint64."""
+    """Return floats as float64 (-0.0 as 0.0), integers as int64, or as uint64 if int64 is too small, others as is."""
     if labels.dtype.kind == "f":
         return labels.astype(np.float64) + 0.0
     if labels.dtype.kind in "iu":
@@ -295,7 +295,7 @@ def plain_labels(labels: Array) -> Array:
 
 
 def read_test_rows(chunk: Chunk, name: str) -> Mask:
-    """Return true for the test rows of a chunk, by a column of train and test. Case is ignored."""
+    """Return a mask of the test rows of a chunk, by a column with the values train and test in any case."""
     values = read_label(chunk, name, "split")
     words, numbers = class_numbers(values)
     lower = np.array([str(word).lower() for word in words], dtype=object)

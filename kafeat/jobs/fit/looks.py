@@ -1,4 +1,4 @@
-"""Distinguish columns of numbers, categories, words and times by their first rows, and make steps to read them."""
+"""Tell columns of numbers, categories, text and times apart by their first rows, and make steps that read them."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from kafeat.types import Array
 
 _LONGEST_EXAMPLE, _MOST_REASONS = 30, 8
 LOOK = 2000
-"""Number of first rows that are read to distinguish categories from words, ids and times."""
+"""Number of first rows that are read to tell categories, text, ids and times apart."""
 MIN_FREQUENCY = 0.01
-"""Categories that have less than this share of the rows share an output."""
-# If more rows than this have a rarer category, one output for all of these is not enough.
+"""Categories that are rarer than this share of the rows are merged into one output."""
+# If rarer categories together have more than this share of the rows, one output for all of them is not enough.
 _MOST_RARE = 0.1
 # If the distinct values exceed these shares of the rows, text with words is prose, and other text identifies rows.
 _MOST_DIFFERENT, _NEARLY_ALL = 0.5, 0.98
 # With fewer rows, ids and categories cannot be told apart.
 _LEAST_ROWS = 20
-# Ids that repeat have between these shares of the rows as distinct values.
+# A column of ids that repeat has a number of distinct values between these shares of the number of rows.
 _IDS = 0.1, 0.9
 
 IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
 Encoding = Literal["target", "fine target", "both", "one_hot"]
 """How categories of many values become numbers: their mean labels, columns of the frequent values, or both.
 
-A fine target has more folds: the mean for a row then leaves out fewer of the other rows with its value.
+`fine target` has more folds, so that the mean label for a row leaves out fewer other rows with the same value.
 """
 _FINE_FOLDS = 20
 Reading = Literal["numbers", "categories", "many", "texts", "times"]
@@ -55,12 +55,12 @@ _AS: Mapping[Reading, str] = {
 
 
 def one_hot(columns: Sequence[str]) -> Recipe:
-    """Return the step that codes categories."""
+    """Return the step that codes categories as columns of 0 and 1."""
     return {"kind": "one_hot", "columns": list(columns), "unknown": "ignore", "min_frequency": MIN_FREQUENCY}
 
 
 def target(columns: Sequence[str], encoding: Encoding) -> list[Recipe]:
-    """Return the step that makes mean labels of categories with many values, if there are any and it is wanted."""
+    """Return the step that replaces categories by mean labels, or none without columns or for `one_hot`."""
     if not columns or encoding == "one_hot":
         return []
     folds = {"n_folds": _FINE_FOLDS} if encoding == "fine target" else {}
@@ -68,28 +68,28 @@ def target(columns: Sequence[str], encoding: Encoding) -> list[Recipe]:
 
 
 def date_parts(columns: Sequence[str]) -> Recipe:
-    """Return the step that makes numbers of times."""
+    """Return the step that turns times into numbers, such as month and hour."""
     return {"kind": "date_parts", "columns": list(columns), "cyclic": True}
 
 
 def text(columns: Sequence[str], width: int, labelled: bool = True) -> Recipe:
-    """Return the step that makes `width` numbers from each text column, using the label if there is one."""
+    """Return the step that turns each text column into `width` numbers, using the label if rows are `labelled`."""
     by_label = {"projection": "label"} if labelled else {}
     return {"kind": "text", "columns": list(columns), "n_components": width, **by_label}
 
 
 def side_by_side(*maps: tuple[Sequence[str], Sequence[Recipe]]) -> Recipe:
-    """Return a union of chains, each for its own columns, without those that have none."""
+    """Return a union of chains, each for its own columns. Chains without columns are left out."""
     parts = [{"columns": list(columns), "steps": list(steps)} for columns, steps in maps if columns]
     return {"kind": "union", "maps": parts}
 
 
 @dataclass(frozen=True)
 class Look:
-    """A feature column in the first rows. `rows` have a value, `missing` have none, `distinct` is None for lists.
+    """What the first rows show of a feature column: how many `rows` have a value, how many are `missing`.
 
-    A column without a `reading` is left out for a `reason`. `repeats` is true for text with many values that occur in
-    several rows. `example` is the first value as it is read.
+    `distinct` is the number of different values, or None for lists. A column without a `reading` is left out for a
+    `reason`. `repeats` is true for text with many values that occur in several rows. `example` is the first value.
     """
 
     name: str
@@ -105,7 +105,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Groups:
-    """The feature columns by their reading, and the columns that are left out."""
+    """The columns, grouped by how they are read, and those that are left out."""
 
     looks: tuple[Look, ...]
 
@@ -120,7 +120,7 @@ class Groups:
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """Columns of categories for which the frequent ones are enough."""
+        """Columns of categories of which only the frequent ones need an output."""
         return self.named("categories")
 
     @property
@@ -130,7 +130,7 @@ class Groups:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Columns of words."""
+        """Columns of text that is read word by word."""
         return self.named("texts")
 
     @property
@@ -145,7 +145,7 @@ class Groups:
 
     @property
     def without_texts(self) -> tuple[str, ...]:
-        """All columns except those of words."""
+        """All columns that are read, except text columns."""
         return self.named("numbers", "categories", "many", "times")
 
     @property
@@ -155,7 +155,7 @@ class Groups:
 
     @property
     def doubts(self) -> Mapping[str, str]:
-        """The notes about columns that look like times or several numbers, but are read as something else."""
+        """Notes on columns that look like times or like several numbers in a cell, but are read as something else."""
         return {
             look.name: f"{look.reason}; so far, it is read as {_AS[look.reading]}{excluding([look.name])}"
             for look in self.looks
@@ -169,7 +169,7 @@ class Groups:
 
     @property
     def mixed(self) -> bool:
-        """True if there are columns other than numbers and words. Words are added separately."""
+        """True if there are columns of categories or times."""
         return bool(self.categories or self.many or self.times)
 
     def without(self, names: Sequence[str], reason: str) -> Groups:
@@ -178,19 +178,19 @@ class Groups:
         return Groups(tuple(out))
 
     def reading_steps(self, encoding: Encoding) -> list[Recipe]:
-        """Return the steps that read each column by its type, and accept missing values."""
+        """Return the steps for reading a sample, which code each column by its type and accept missing values."""
         words = [text(self.texts, 1, labelled=False)] if self.texts else []
         return [*words, *self.in_line(True, encoding)]
 
     def in_line(self, gaps: bool, encoding: Encoding = "target") -> list[Recipe]:
-        """Return the steps that make numbers of all columns except words, and fill missing ones if there are `gaps`."""
+        """Return a chain that turns all columns except text into numbers. With `gaps`, it fills missing values."""
         if self.many and encoding == "both":
             maps = ((self.without_texts, self.in_line(gaps)), (self.many, [one_hot(self.many)]))
             return [side_by_side(*maps)]
         means = target(self.many, encoding)
         codes = self.categories if means else (*self.categories, *self.many)
         return [
-            # Its folds depend on the content of whole rows, so it sees all columns.
+            # First, because the folds of `target` depend on the content of whole rows.
             *means,
             *([{"kind": "missing_indicator"}] if gaps else []),
             *([date_parts(self.times)] if self.times else []),
@@ -199,7 +199,7 @@ class Groups:
         ]
 
     def beside_texts(self, chain: list[Recipe], width: int, labelled: bool = True) -> list[Recipe]:
-        """Return the steps with a chain for all other columns, and with `width` numbers for each column of words."""
+        """Return a union of a chain for the other columns and a step that makes `width` numbers of each text column."""
         if not self.texts:
             return chain
         words = [text(self.texts, width, labelled)] if width else []
@@ -207,7 +207,7 @@ class Groups:
 
 
 def with_columns(base: Config, groups: Groups, steps: Sequence[Mapping[str, Any]]) -> Config:
-    """Return the base config with these steps, without columns that are left out and words that no step reads."""
+    """Return the base config with these steps. It excludes columns that are left out, and text that no step reads."""
     plain = {key: value for key, value in base.to_plain().items() if key != "search"}
     plain["steps"] = [dict(step) for step in steps]
     read = {name for step in plain["steps"] for name in build_step(step).traits.columns.texts}
@@ -221,7 +221,7 @@ def with_columns(base: Config, groups: Groups, steps: Sequence[Mapping[str, Any]
 
 
 def groups_of(source: Reader, base: Config, not_features: Sequence[str], every: bool = False) -> Groups:
-    """Group the columns by their content. With `every`, columns of numbers are also examined."""
+    """Group the columns by their content. With `every`, also look at the values of numeric columns."""
     names = [field.name for field in source.fields]
     excluded = {name for _, found in expand(base.columns.exclude, names) for name in found}
     included = {name for _, found in expand(base.columns.include, names) for name in found}
@@ -237,7 +237,7 @@ def groups_of(source: Reader, base: Config, not_features: Sequence[str], every: 
         for one in fields
         if one.kind == "text" and one.name not in source.texts
     }
-    # A column that is not clear is refused below, with all others.
+    # Ambiguous columns are not looked at here, because they are refused below, all at once.
     looked_at = [one.name for one in fields if one.kind == "text" or (every and not one.problem)]
     first = _first_rows(source, looked_at)
     looks = [_look(field, (first or {}).get(field.name), source, guesses.get(field.name)) for field in fields]
@@ -265,7 +265,7 @@ def _first_rows(source: Reader, names: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _look(field: Field, column: Any, source: Reader, guess: Guess | None) -> Look:
-    """Return what a column holds, from its first values if they were read."""
+    """Describe a column by its first values or, if they were not read, by its type."""
     known = field.kind if "(" in field.spelled else (field.spelled or field.kind).split("<")[0]
     if column is None:
         return Look(field.name, known, **_plainly(field, source))
@@ -302,7 +302,7 @@ def _example(present: Array, reading: Reading | None, source: Reader, guess: Gue
 
 
 def _plainly(field: Field, source: Reader) -> dict[str, Any]:
-    """Return the reading of a column that is not text."""
+    """Return how a column that is not text is read, with a note or the reason to leave it out, as fields of `Look`."""
     if field.kind == "text":
         return {"reading": None, "reason": "no rows"}
     if field.kind == "other":

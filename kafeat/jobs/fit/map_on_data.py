@@ -1,6 +1,6 @@
 """A map on data that can be read repeatedly: columns, features, exact kernels and predictions of some rows.
 
-Reading and transforming are not part of learning, so their seconds are counted here.
+Learners are timed without reading and transforming, so the seconds of these are counted here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class KernelMatrix:
         return self.columns(X, Y[:, 0].astype(np.int64))
 
     def columns(self, X: Floats, rows: Array) -> Floats:
-        """Return the kernel of the rows numbered in X (k, 1) with `rows` (m,): (k, m)."""
+        """Return the block (k, m) of the kernel for the row numbers in X (k, 1) and `rows` (m,)."""
         block: Floats = self.values[np.ix_(X[:, 0].astype(np.int64), rows)]
         return block
 
@@ -48,19 +48,19 @@ T = TypeVar("T")
 
 
 def timed(work: Callable[[], T], apart: Callable[[], float] = lambda: 0.0) -> tuple[T, float]:
-    """Do the work once. Return its result and its seconds, without the seconds that `apart` counts meanwhile."""
+    """Do the work, and return its result and its seconds. Subtract the seconds by which `apart` grows meanwhile."""
     before, started = apart(), time.perf_counter()
     result = work()
     return result, time.perf_counter() - started - (apart() - before)
 
 
 class Inputs:
-    """Inputs of a learner that are read repeatedly: raw columns, which have units (`standardize`), or features.
+    """Inputs of a learner that are read repeatedly: raw columns, which learners `standardize`, or features.
 
     Attributes:
-        reading: All seconds of reading so far.
-        making: All seconds of making so far.
-        last_making: The seconds of making in the last pass over rows.
+        reading: Seconds spent on reading so far.
+        making: Seconds spent so far on computing the inputs from what was read.
+        last_making: The part of `making` that belongs to the last pass over rows.
     """
 
     def __init__(
@@ -75,12 +75,12 @@ class Inputs:
 
     @classmethod
     def of(cls, Z: Floats) -> Self:
-        """Return inputs (n, width) in memory."""
+        """Return inputs for an array Z (n, width) in memory."""
         return cls(Z.shape[1], lambda rows: iter([(np.flatnonzero(rows), Z[rows])]))
 
     @property
     def seconds(self) -> float:
-        """All seconds of reading and making so far."""
+        """Seconds of `reading` and `making` so far."""
         return self.reading + self.making
 
     def blocks(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:
@@ -115,10 +115,10 @@ _NO_ROWS = np.empty(0, dtype=np.intp)
 
 
 class MapOnData:
-    """A map and the data that it is used on, whose rows it turns into columns, features, kernels and predictions.
+    """A map with data, whose rows it turns into raw columns, features, exact kernels and predictions.
 
-    `reserved` columns are not features, and `dtype` is that of the features. If the columns are the row numbers of a
-    kernel matrix, `matrix` is not None, and `fitted_on` are the rows of it that the map is fitted on.
+    `reserved` columns are not features, and `dtype` is that of the features. If the rows are only numbers of rows of a
+    precomputed kernel, `matrix` holds it, and `fitted_on` are the numbers of the rows that the map is fitted on.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class MapOnData:
 
     @property
     def raw_key(self) -> tuple[object, ...]:
-        """A key that is equal for maps with the same raw columns: their names, dtype, and steps that fill or code."""
+        """A key that is equal for maps with the same raw columns: names, dtype, and steps that fill gaps or code."""
         steps = [one.step for one in self.map.chain.steps]
         makers = [
             repr(step.recipe())
@@ -169,7 +169,7 @@ class MapOnData:
         return np.concatenate(numbers), stacked(parts)
 
     def _made(self, program: Program, rows: Chunk | InputRows, dtype: np.dtype[Any]) -> Floats:
-        """Return the results of a program for rows, in `dtype`."""
+        """Run a program on rows, and return its results in `dtype`."""
         if not isinstance(rows, Chunk):
             rows = DecodedChunk(self._data.name, 0, len(rows), self.map.columns, rows)
         return fill_chunk(program, rows, self.map.chunk_rows, self._jobs, dtype)
@@ -182,7 +182,7 @@ class MapOnData:
             out[...] = self.numbers(contiguous(X))
             return Made(out, None)
 
-        # One tile, because the chain cuts its own tiles.
+        # A whole chunk is one tile of this program, because the chain cuts its own tiles.
         program = Program(dtype, width, dtype, self.map.chunk_rows, lambda: make)
         return Inputs(width, self.chunks, partial(self._made, program, dtype=dtype), standardize=True)
 
@@ -192,7 +192,7 @@ class MapOnData:
 
     @property
     def raw_width(self) -> int:
-        """The number of columns that the map reads, as numbers."""
+        """The number of columns that the map reads, after categories are coded as numbers."""
         row = np.zeros((1, self.map.n_features_in), dtype=self.map.input_dtype)
         return int(self.numbers(row).shape[1])
 
@@ -204,7 +204,7 @@ class MapOnData:
     def predictions(self, fm: FeatureMap, rows: Mask, levels: tuple[float, ...] = ()) -> tuple[Array, Floats]:
         """Return the numbers of these rows, and predictions (r, k) by `fm`, which is this map with a predictor.
 
-        Numbers are followed by the ends of the intervals of these levels.
+        If numbers are predicted, the ends of the intervals of these levels follow in more columns.
         """
         program = fm.program("predictions", levels=levels)
         make = partial(self._made, program, dtype=program.dtype)
@@ -220,7 +220,7 @@ class MapOnData:
         if self.matrix is not None:
             return self.matrix.columns(dense(X), self._fitted_on).astype(self.map.input_dtype)
         numbers = self.map.chain.numbers(X)
-        gaps = np.isnan(numbers)  # trees read these as they are
+        gaps = np.isnan(numbers)  # in a map of trees, which need no filled values
         return np.where(gaps, 0.0, numbers).astype(numbers.dtype) if gaps.any() else numbers
 
     def transform(self, X: Chunk | InputRows) -> Floats:
@@ -232,7 +232,7 @@ class MapOnData:
         return self.map.chain.exact(X, X if Y is None else Y, np.dtype(self.map.dtype))
 
     def kernel_with(self, Y: InputRows, most: int) -> Inputs:
-        """Return inputs with the exact kernel of rows with Y (m, d), of at most so many rows at once."""
+        """Return the exact kernel of rows with Y (m, d) as inputs, in blocks of at most `most` rows."""
 
         def read(rows: Mask) -> Iterator[tuple[Array, InputRows]]:
             numbers, X = self.select_rows(rows)

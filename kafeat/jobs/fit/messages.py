@@ -41,7 +41,7 @@ _ENDINGS = ("_id", "_label", "_target", "_class")
 def features_line(config: Config, source: Reader, columns: Columns, others: Mapping[str, str]) -> str:
     """Return a line with the features, and with the columns that are left out and the reasons.
 
-    `others` are columns with their own reason, such as an option that names them.
+    `others` maps columns to the reason why they are left out, such as an option that names them.
     """
     line = f"{source.location}: {counted(len(columns.inputs), 'feature')}: {listed(_spelled(columns))}"
     coded = [column.name for column in columns.features if column.categories is not None]
@@ -56,7 +56,7 @@ def features_line(config: Config, source: Reader, columns: Columns, others: Mapp
 
 
 def _dialect(source: Reader, columns: Columns, labels: Sequence[Field]) -> str:
-    """Return a description of times, of the forms of numbers, and of words for missing values."""
+    """Return how text is read: which columns are times, which forms numbers have, and which words mean missing."""
     fields, asked = {field.name: field for field in source.fields}, source.asked
     times = [_times(source, column) for column in columns.features if column.times]
     read = {column.name: column.dialect for column in columns.features if column.categories is None}
@@ -127,7 +127,7 @@ def _left_out(
 def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
     """Yield a warning about each label of text whose values are mostly numbers or times.
 
-    A label that is a quantity except for a word is refused: as classes it would give a model of no use.
+    A label that is a quantity, except for a word, is refused, because a model with a class for each number is useless.
     """
     for field in fields_of(source, names) if source.untyped else ():
         texts = source.first_texts(field.name)

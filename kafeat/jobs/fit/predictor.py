@@ -42,9 +42,9 @@ from kafeat.types import Array, Floats, Mask
 
 
 class LabelledRows(NamedTuple):
-    """Rows to learn from or to score: those of a block, from row `start` on, that the mask `taken` marks.
+    """The rows of a chunk to learn from or to score. The chunk begins at row `start`, and `taken` masks its rows.
 
-    The results (n, width) of a program, labels, weights and keys belong to these n rows.
+    `results` (n, width) are features or predictions of these n rows, and labels, weights and keys are theirs too.
     """
 
     start: int
@@ -55,12 +55,12 @@ class LabelledRows(NamedTuple):
     keys: Floats | None
 
     def parts(self, folds: Folds, seed: int) -> Array:
-        """Return the part (n,) of each row."""
+        """Return the fold (n,) of each row."""
         return parts_of(folds, seed, self.start + np.flatnonzero(self.taken), self.keys)
 
 
 def parts_of(folds: Folds, seed: int, numbers: Array, keys: Floats | None) -> Array:
-    """Return the part (n,) of each row by its key or, without keys, by the hash of its number in the data."""
+    """Return the fold (n,) of each row by its key or, without keys, by the hash of its number in the data."""
     return folds.parts(mixed(seed, numbers.astype(np.uint64)) if keys is None else keys)
 
 
@@ -98,7 +98,7 @@ def _chosen(
 def row_streams(
     config: Config, data: TrainingData, listener: Listener = SILENT
 ) -> Callable[[Columns, Array], RowStream]:
-    """Return a function that returns a stream of the training rows, for the columns of a map and labels."""
+    """Return a function of a map's columns and labels that returns a stream, which reads the training rows again."""
 
     def blocks(columns: Columns) -> Iterator[tuple[InputRows, Array]]:
         about: deque[LabelledRows] = deque()
@@ -112,7 +112,7 @@ def row_streams(
 
 
 def targets_of(task: PredictionTask, summary: LabelSummary, folds: Folds) -> Targets:
-    """Return the targets for these labels and folds."""
+    """Return the targets of a task: one for each class, or one for each number that is predicted."""
     n = summary.columns if task.classes is None else len(task.classes)
     if task.classes is not None:
         return Targets(n, True, np.zeros(n), np.ones(n), folds)
@@ -121,7 +121,7 @@ def targets_of(task: PredictionTask, summary: LabelSummary, folds: Folds) -> Tar
 
 @dataclass(frozen=True)
 class PredictorJob:
-    """The rows that a predictor is fitted on, the summary of all their labels, and the folds that hold rows out."""
+    """The rows that a predictor is fitted on, the summary of all their labels, and the folds that choose a penalty."""
 
     data: TrainingData
     summary: LabelSummary
@@ -131,10 +131,10 @@ class PredictorJob:
 
 
 class Training:
-    """A predictor that is being fitted, and the rows that are kept.
+    """A predictor that is being fitted, and a sample of its rows, which is kept in memory.
 
     Attributes:
-        parts, rows: The parts of the folds, and the number, of the rows that were learned from.
+        parts, rows: The folds, and the number, of the rows that were learned from.
         targets: The targets to fit.
     """
 
@@ -147,7 +147,7 @@ class Training:
         self._seed, self._task, self._folds = seed, task, job.folds
         targets = targets_of(task, summary, job.folds)
         n, classes = targets.n, targets.classes
-        # Keep the largest hashes: the map's sample has the smallest, and steps may know the labels of those rows.
+        # Keep rows with the largest hashes: the map's sample has the smallest, and steps may know its labels.
         most = step.most_kept(width) if classes else min(MOST_SCORES, step.most_kept(width)) if keep else 1
         self._kept = RowSample(seed, most, largest=True)
         self.targets = targets
@@ -159,11 +159,11 @@ class Training:
         self._weighted = False
 
     def add(self, rows: LabelledRows) -> None:
-        """Add the rows of a chunk, some at a time."""
+        """Learn from the rows of a chunk, block by block, and keep a sample of them."""
         start, taken, Z, labels, given, _ = rows
         parts, weights = rows.parts(self._folds, self._seed), self._weights(labels, given)
         self._weighted = weights is not None
-        # A row without weight counts as absent, and a fold of such rows has no error to choose by.
+        # A row with weight 0 counts as absent. A fold with only such rows has no error, so it does not count.
         learned = np.ones(len(Z), dtype=bool) if given is None else given > 0.0
         train = np.flatnonzero(learned)
         self.parts |= set(parts[train].tolist())
@@ -174,7 +174,7 @@ class Training:
             targets = self._task.targets(labels[some])
             own = None if weights is None else weights[some]
             self._learning.add(TrainingRows(Z[some], targets, parts[some], own))
-        places = np.full(len(taken), -1)  # their places among the rows of the chunk that were learned from
+        places = np.full(len(taken), -1)  # index in Z of each row of the chunk, -1 if it is not learned from
         places[np.flatnonzero(taken)[learned]] = train
         offsets = self._kept.choose(start, len(taken))
         offsets = offsets[places[offsets] >= 0]
@@ -191,7 +191,7 @@ class Training:
         return of_class if given is None else given * of_class
 
     def learned(self) -> Learned:
-        """Return the result."""
+        """Finish the fit, and return what the predictor has learned."""
         _, Z, kept_about = self._kept.result()
         about = kept_about["about"]
         counts, weights = about[:, -3:-1].T if self._weighted else (None, None)
@@ -226,7 +226,7 @@ def check_weight(config: Config, weight: str | None, others: Sequence[str | None
     refuse_shared("--weight", weight, others)
     if weight is not None and config.predictor is None:
         raise UsageError(
-            "--weight: expected a config that ends in a predictor, such as ridge, got a map: its steps know no weights"
+            "--weight: expected a config that ends in a predictor, such as ridge, got a map: its steps use no weights"
         )
 
 
@@ -235,8 +235,8 @@ def fit_predictor(
 ) -> FeatureMap:
     """Return the map with the predictor of its config, fitted on all rows.
 
-    With `intervals`, the model knows the errors of held-out rows. `scores` are the scores of the penalties on parts of
-    the rows, if they come from maps that had not seen these parts.
+    With `intervals`, the model keeps the errors of held-out rows. `scores` holds the scores of all penalties for each
+    fold, if maps that have not seen the fold were needed to get them.
     """
     data, summary, listener = job.data, job.summary, job.listener
     place = data.source.location
@@ -246,7 +246,7 @@ def fit_predictor(
     if rows_learned < training.rows:
         listener.warn(
             f"{place}: {step.kind} was fitted on a random sample of {rows_learned:,} of {training.rows:,} rows, as it "
-            "keeps their features in memory; ridge takes all of them"
+            "keeps their features in memory; ridge uses all rows"
         )
     names = label_names(data.label)
     labels = summary.labels(summary.task(step.task, names), tuple(map(printable, names)))
@@ -268,7 +268,7 @@ def fit_predictor(
 def learn_predictor(
     fm: FeatureMap, job: PredictorJob, intervals: bool = False, scores: Sequence[Sequence[float]] = ()
 ) -> tuple[Training, Learned]:
-    """Return what the predictor of a map's config learns from all rows. `fit_predictor` explains the arguments."""
+    """Fit the predictor of a map's config on all rows, and return its result. `fit_predictor` explains arguments."""
     data, summary = job.data, job.summary
     step, place = fm.config.predictor, data.source.location
     if step is None:
@@ -293,7 +293,7 @@ def learn_predictor(
 def with_intervals(
     fm: FeatureMap, find: Callable[[], Intervals | None], place: str, listener: Listener
 ) -> FeatureMap:
-    """Return the model with the intervals that `find` returns, or without and with a warning if it has none."""
+    """Return the model with the intervals that `find` returns. If there are none, warn, and return it unchanged."""
     try:
         intervals, reason = find(), f"{place}: expected rows to hold out of the fit, got none"
     except DataError as error:

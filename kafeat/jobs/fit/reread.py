@@ -38,7 +38,7 @@ _OF_NO_ROWS = KnownRows(_NONE, np.empty(0), None, np.empty(0))
 
 
 class RowsKnown(NamedTuple):
-    """The number of rows, joint labels (n,) or (n, k), test rows (n,), and groups or times, if they are requested."""
+    """The number of rows, and if requested, labels (n,) or (n, k), a mask of test rows (n,), and groups or times."""
 
     n: int
     labels: Array | None = None
@@ -53,7 +53,7 @@ class RereadableData:
     data: Any
     reading: InputOptions
     place: str | None = None
-    """Its name in messages, if that is not the name of the file."""
+    """The name of the data in messages, if it is not that of the file."""
     stamp: str | None = None
     """Stamp of the file when it was first opened; later reads must see the same."""
     labels: LabelNames | None = None
@@ -89,17 +89,17 @@ class RereadableData:
             source.check_unchanged()
 
     def of_columns(self, columns: Mapping[str, Array]) -> Self:
-        """Return data with other columns in place of these, under the same name."""
+        """Return data in memory that consist of these columns, under the name of the original data."""
         return replace(self, data=table_of(columns), place=self.name, stamp=None)
 
     def columns_named(self, names: Sequence[str]) -> list[str]:
-        """Return the columns that a model file names. It has replaced control characters in names."""
+        """Return the columns for names in a model file, in which control characters are replaced."""
         with self.open() as source:
             columns = {printable(field.name): field.name for field in source.fields}
         return [columns.get(name, name) for name in names]
 
     def learned_from(self, fm: FeatureMap, n: int) -> Mask | None:
-        """Return true for those of all `n` rows that a map may have learned from; None if it is of other data."""
+        """Return a mask (n,) of the rows that a map may have learned from, or None if it was fitted on other data."""
         with self.open() as source:
             if source.digest() not in {origin.sha256 for origin in fm.provenance.sources}:
                 return None

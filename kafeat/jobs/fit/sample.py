@@ -49,19 +49,19 @@ from kafeat.runtime.ordered_map import prefetch
 from kafeat.types import Array, Floats, Mask
 
 _LEAST_ROWS, _MOST_NUMBERS = 256, 1 << 25
-# Sums of products of two weights stay within float64.
+# The range of weights, so that sums of products of two weights stay within float64.
 _WEIGHTS = (1e-100, 1e100)
 
 
 RowChoice = Callable[[Array, Floats | None], Mask]
-"""Returns true for the rows to use, by their numbers (n,) in the data and their keys (n,), None without `split_by`."""
+"""Selects rows by their numbers (n,) in the data and their keys (n,), which are None without `split_by`."""
 
 
 @dataclass(frozen=True)
 class TrainingData:
     """A source, and its columns of labels, of train and test, and of weights. None of them is a feature.
 
-    Test rows, and rows that are not `chosen`, are read but not fitted on.
+    Test rows, and rows that `chosen` does not select, are read but not fitted on.
     """
 
     source: Reader
@@ -70,7 +70,7 @@ class TrainingData:
     chosen: RowChoice | None = None
     weight: str | None = None
     tested: bool = False
-    """True if the test rows of the split are used instead."""
+    """True if the test rows of the split are used instead of the training rows."""
 
     @property
     def all_count(self) -> bool:
@@ -78,9 +78,9 @@ class TrainingData:
         return self.chosen is None and self.split is None
 
     def of_rows(self, chosen: RowChoice) -> Self:
-        """Return the same data with only these rows."""
+        """Return the same data, of which only the rows that `chosen` selects are used."""
         if self.chosen is not None:
-            raise TypeError("these are rows of a choice already")
+            raise TypeError("rows were already selected")
         return replace(self, chosen=chosen)
 
     def roles(self, split_by: SplitBy | None, weighted: bool = True) -> list[str]:
@@ -94,7 +94,7 @@ class TrainingData:
         return list(dict.fromkeys(name for name in names if name is not None))
 
     def train_rows(self, chunk: Chunk, keys: Floats | None) -> Mask:
-        """Return true for the rows of a chunk, with these keys, that are fitted on."""
+        """Return a mask of the rows of a chunk to fit on. `keys` are the groups or times of all rows."""
         rows = np.ones(chunk.rows, dtype=bool)
         if self.split is not None:
             rows = read_test_rows(chunk, self.split) == self.tested
@@ -130,11 +130,11 @@ class KnownRows(NamedTuple):
 
 
 class RowReader:
-    """A reader of the other columns than features, chunk by chunk.
+    """Reads the columns that are not features, such as labels and weights, chunk by chunk.
 
     Attributes:
         split_by: The `split_by` of the config.
-        names: These columns, each once. `source` reads them as they are.
+        names: These columns, each once. `source` reads their values as they are.
     """
 
     def __init__(self, data: TrainingData, config: Config | None, weighted: bool = True) -> None:
@@ -146,7 +146,7 @@ class RowReader:
         self._keys = self.split_by and config and KeyReader(self.split_by, self.source, config.seed)
 
     def read(self, chunk: Chunk) -> KnownRows:
-        """Return what is known about the rows of a chunk."""
+        """Return which rows of a chunk are used, with their labels, weights and keys."""
         keys = self._keys.keys(chunk) if self._keys else None
         taken = self._data.train_rows(chunk, keys)
         labels = None if self._labels is None else self._labels.read(chunk)
@@ -174,7 +174,7 @@ class SampledFit:
     split: str | None = None
     """The columns of the label, and of train and test."""
     locate: Callable[[int], tuple[str, int]] | None = None
-    """Returns the file and the row number in it of a row of a data set, for messages."""
+    """Returns, for a row number in a data set, the file and the row number in this file, for messages."""
 
     @property
     def n_rows(self) -> int:
@@ -209,7 +209,7 @@ class SampledFit:
         reader = RowReader(data, self.config, weighted)
         source, most, width = reader.source, self.config.chunk_rows, columns.numbers.n_features
         blocks = self._sampled_blocks(data, source, Wanted(columns, reader.names, most))
-        # Any height will do, because rows are independent. It is bounded because sparse chunks may become dense.
+        # The height of chunks does not change results. It is limited because sparse chunks may become dense.
         height = min(most, max(_LEAST_ROWS, _MOST_NUMBERS // max(1, width)))
         chunks = source.chunks(columns, reader.names, height) if blocks is None else blocks
         for chunk, X in matrices(chunks, DOUBLE, fitting=True):
@@ -227,7 +227,7 @@ class SampledFit:
             self.chosen.n_rows = source.rows
 
     def _note(self, data: TrainingData, columns: Columns, X: InputRows, known: KnownRows) -> None:
-        """Record the ranges, categories and labels of a chunk's rows to fit on."""
+        """Record ranges, categories and labels of the rows of a chunk that are fitted on."""
         train = slice(None) if data.all_count else known.taken
         self.column_ranges = self.column_ranges.adding(X[train])
         if not data.all_count and data.chosen is None and not isinstance(X, SparseRows):
@@ -258,7 +258,7 @@ class SampledFit:
         return replace(self, chosen=self.chosen.copied())
 
     def of_rows(self, chosen: RowChoice) -> Self:
-        """Return a fit on these rows of the sample."""
+        """Return a fit on the rows of the sample that `chosen` selects."""
         numbers, _, about = self.chosen.result()
         return replace(self, chosen=self.chosen.where(chosen(numbers, about.get("keys"))))
 
@@ -327,7 +327,7 @@ class SampledFit:
         )  # fmt: skip
 
     def _provenance(self, sample: Sample, given: list[Origin], searches: list[ChosenParameter]) -> Provenance:
-        """Return the origins of a map on the sample."""
+        """Return the provenance of a map that is fitted on the sample."""
         name = printable(parse_location(self.place).name)
         return Provenance(
             sources=[Origin(name=name, rows=sample.n_rows, sha256=self.digest)],
@@ -342,7 +342,7 @@ class SampledFit:
     def _chain(
         self, sample: Sample, listener: Listener, learner: Learn, task: TaskKind
     ) -> tuple[Chain, list[ChosenParameter]]:
-        """Fit the chain on the sample. Return it, and the searches for its sizes."""
+        """Fit the chain on the sample. Return it with the records of the searches for its parameters."""
         config = self.config
 
         def on_step(number: int, X: Floats) -> None:
@@ -391,7 +391,7 @@ def _feature_mean(chain: Chain, X: Floats, config: Config, columns: Columns) -> 
 
 
 def _stream(seed: int, number: int) -> np.random.Generator:
-    """Return the random number generator of one purpose."""
+    """Return one of several independent random number generators. Each purpose has its own number."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
 
 

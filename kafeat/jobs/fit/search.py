@@ -60,7 +60,7 @@ def limit_landmarks(recipes: list[Recipe], n_rows: int) -> int | None:
 
 
 def nested(node: Any) -> Iterator[Recipe]:
-    """Yield the recipes of all steps, including inner ones."""
+    """Yield the recipes of all steps, including those inside unions."""
     mapping = isinstance(node, dict)
     if mapping and "kind" in node:
         yield node
@@ -102,7 +102,7 @@ class Subset:
 
 
 def subset_of(sample: Sample, rows: Array) -> Subset:
-    """Return these rows, in ascending order."""
+    """Return the rows of a sample with these numbers, in ascending order."""
     rows = np.sort(rows)
     label = None if sample.label is None else sample.label[rows]
     keys = None if sample.keys is None else sample.keys.select(rows)
@@ -113,7 +113,7 @@ def subset_of(sample: Sample, rows: Array) -> Subset:
     return Subset(chosen, rows)
 
 
-# If the config does not choose, every combination is tried up to this number.
+# Unless the config names a method, all combinations are tried if there are at most this many.
 _FEW = 36
 _MOST_COMBINATIONS = 10_000
 _MOST_ROUNDS = 5
@@ -122,7 +122,7 @@ _WORKING_WIDTH = 256
 
 
 def open_searches(node: Any, way: str, place: str = "steps") -> Iterator[tuple[str, Recipe, str]]:
-    """Yield the place, the recipe and the key of every parameter that is chosen in this `way`."""
+    """Yield place, recipe and key of every parameter that is chosen in a way: `validate` or `target_error`."""
     if isinstance(node, list):
         for i, item in enumerate(node):
             yield from open_searches(item, way, f"{place}[{i}]")
@@ -135,7 +135,7 @@ def open_searches(node: Any, way: str, place: str = "steps") -> Iterator[tuple[s
 
 
 def _settled(recipes: list[Recipe], way: str, values: Mapping[str, Any]) -> list[Recipe]:
-    """Return recipes in which these values replace the searches of this `way`."""
+    """Return recipes in which these values, by place, replace the searches of this `way`."""
     settled = copy.deepcopy(recipes)
     for place, holder, key in list(open_searches(settled, way)):
         holder[key] = values.get(place, holder[key])
@@ -149,7 +149,7 @@ def fit_chain(
     settled = copy.deepcopy(recipes)
     for _, holder, key in list(open_searches(settled, "target_error")):
         holder[key] = min(_WORKING_WIDTH, 2 * (len(train) // 4))
-    # If there are fewer rows than a width needs, all of them are used.
+    # With fewer rows than landmarks, all rows are landmarks.
     limit_landmarks(settled, len(train))
     steps = [build_step(recipe) for recipe in settled]
     with train.counted():
@@ -172,7 +172,7 @@ def learn_ridge(
 
 @dataclass(frozen=True)
 class SampleSplit:
-    """Rows of a sample to fit on, rows to score on, and the fits that chains on the training rows share."""
+    """Rows of a sample to fit on, rows to score on, and a cache of steps that are fitted on the training rows."""
 
     train: Subset
     test: Subset
@@ -193,14 +193,14 @@ class SampleSplit:
         return np.concatenate([self.train.labels, self.test.labels])
 
     def model(self, Z: Floats, learn: Learn, task: PredictionTask) -> Callable[[Floats], Floats]:
-        """Return the learned function of float64 features. It learns from features (n, D) of the rows to fit on."""
+        """Learn from features (n, D) of the rows to fit on. Return a function that predicts from float64 features."""
         return learn(Z, self.train.labels, Folded.of(self.train.sample.keys, len(self.train)), task)
 
 
 def splits_of(
     sample: Sample, rng: np.random.Generator, most_rows: int, n_folds: int | None = None
 ) -> list[SampleSplit]:
-    """Return a split for each fold, which is scored on. Without folds, return one split that scores on a quarter."""
+    """Return a split for each fold, which is scored on. Without folds, return one split that scores a quarter."""
     order = rng.permutation(len(sample.X))[:most_rows]
     n, keys = len(order), None if sample.keys is None else sample.keys.select(order)
     if n < _LEAST_ROWS:
@@ -236,7 +236,7 @@ def spell_value(value: Any) -> str:
 
 
 ScoreOn = Callable[[SampleSplit, list[Recipe]], float]
-"""Returns the score of recipes on a split."""
+"""Fits recipes on a split, and returns their score on its held-out rows."""
 
 
 def _choose_values(
@@ -279,7 +279,7 @@ def _try_values(
     if count > _MOST_COMBINATIONS:
         raise DataError(
             f"validate: expected at most {_MOST_COMBINATIONS:,} combinations of values, got {count:,}: give fewer "
-            "values, or search by coordinate"
+            "values, or set `search: {method: coordinate}`"
         )
     for combination in product(*values.values()):
         score(dict(zip(values, combination, strict=True)))
@@ -407,6 +407,6 @@ def _smallest(error: Callable[[int], float], target: float, last: int, place: st
         return width
     width, below = min(width, last), width // 2
     share = np.log(before / target) / np.log(before / max(reached, 1e-12))
-    # Rounded up to an even number, as many maps have pairs of features; a whole power may come out slightly above it.
+    # Round up to an even number, because many maps have pairs of features. 1e-9 allows for rounding errors.
     between = 2 * int(np.ceil(below * (width / below) ** float(np.clip(share, 0.0, 1.0)) / 2.0 - 1e-9))
     return between if below < between < width and error(between) <= target else width

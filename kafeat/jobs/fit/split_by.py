@@ -29,7 +29,7 @@ class SplitBy(NamedTuple):
 
     @classmethod
     def of(cls, config: Config) -> SplitBy | None:
-        """Return what the config names, or None if rows are held out at random."""
+        """Return the column that `split_by` of the config names, or None if rows are held out at random."""
         if config.split_by is None:
             return None
         way, _, column = config.split_by.partition(":")
@@ -71,7 +71,7 @@ def refuse_shared(option: str, column: str | None, others: Sequence[str | None])
 
 
 class KeyReader:
-    """A reader of the key of each row. Groups become random numbers from 0 to 1, the same for equal values."""
+    """Reads a key for each row: its time, or for its group a random number from 0 to 1, equal for equal groups."""
 
     def __init__(self, split_by: SplitBy, source: Reader, seed: int) -> None:
         require(source, [split_by.column], "split_by")

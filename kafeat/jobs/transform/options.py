@@ -64,7 +64,7 @@ class RuleOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(RuleOptions, WritingOptions, InputOptions, Files):
-    """Files and options of `kafeat predict` from the user."""
+    """Files and options of `kafeat predict`, as the user gives them."""
 
     keep: str | Sequence[str] = option(
         (), "Input columns to copy to the output, separated by commas, or `all`.",
@@ -127,11 +127,11 @@ class PredictOptions(RuleOptions, WritingOptions, InputOptions, Files):
 
 @dataclass(frozen=True, kw_only=True)
 class TransformOptions(FeatureOptions, PredictOptions):
-    """Files and options of `kafeat transform` from the user."""
+    """Files and options of `kafeat transform`, as the user gives them."""
 
 
 FOR_PARTS = ("engine", "scheduler", "resume", "max_failures")
-"""Options that one file has no use for."""
+"""Options that have no effect on a single file."""
 
 _FORM = re.compile(r"(\d+(?:\.\d+)?)%|\d+", re.ASCII)
 
@@ -159,7 +159,7 @@ class BadRowsLimit:
         return cls(text, Fraction(percentage or text), bool(percentage))
 
     def allows(self, bad: int, rows: int) -> bool:
-        """Return true if so many of the rows may be bad."""
+        """Return true if `bad` of so many `rows` are within the limit."""
         return bad <= (self.number * rows / 100 if self.is_percentage else self.number)
 
 

@@ -29,12 +29,12 @@ class Outputs:
     Attributes:
         fm: The model.
         what: Features or predictions. Features are computed in the writer's memory.
-        names: Names of the numbers.
-        list_name: Name of the one column that holds all of them in a layout of lists.
-        dtype: The dtype in which they are written.
+        names: Names of the columns of numbers.
+        list_name: Name of the column of lists, if all numbers of a row are written as one list.
+        dtype: The dtype in which the numbers are written.
         classes: A column of classes next to probabilities, if the format holds it.
         scale: The factor that features were multiplied by; None for features as they are, and for predictions.
-        sparse: True for features that are mostly 0, as sparse rows.
+        sparse: True if features, which are mostly 0, are written as sparse rows.
         levels: Probabilities of the intervals, or sets of classes, that accompany predictions.
     """
 
@@ -55,7 +55,7 @@ class Outputs:
 
     @property
     def notes(self) -> dict[str, str]:
-        """Notes on the outputs, for formats with a place for them."""
+        """Metadata for formats that can store them: content, scale, levels of intervals, and the hash of the map."""
         return {
             **({} if self.what == "features" else {"content": self.what}),
             **({} if self.scale is None else {"scale": repr(self.scale)}),
@@ -64,7 +64,7 @@ class Outputs:
         }
 
     def program(self, sums: bool = False) -> Program:
-        """Return the program that computes the numbers and, with `sums`, leaves the features after the predictions."""
+        """Return the program that computes the numbers. With `sums`, it also keeps the features of predictions."""
         if self.what == "predictions":
             levels = self.levels if self.fm.classes is None else ()
             return self.fm.program("predictions", sums=sums, levels=levels)
@@ -115,16 +115,16 @@ def levels_of(given: float | Sequence[float]) -> tuple[float, ...]:
 def outputs_of(
     fm: FeatureMap, writing: OutputOptions, *, sparse: bool = False, only_numbers: bool = False
 ) -> Outputs:
-    """Return the predictions of a model with a predictor, unless features are wanted. Otherwise return the features.
+    """Return predictions as outputs if the model has a predictor and no features are requested, else features.
 
-    With `sparse`, the features are sparse rows if the map has them. Predictions are numbers, or the probabilities of
-    classes and the likeliest class. With `only_numbers`, only the probabilities, whose columns name the classes.
+    With `sparse`, features are sparse rows if the map can make these. Predictions are numbers, or the probabilities of
+    classes and the likeliest class, which is left out with `only_numbers`.
     """
     if fm.predictor is not None and not writing.features:
         return _predictions(fm, fm.predictor, writing, only_numbers)
     if writing.interval:
         raise UsageError("--interval: expected predictions, got features, which have no intervals")
-    # scaled features are made by the loop for dense ones
+    # only the loop for dense features can scale them
     sparse = sparse and fm.program.gives_sparse and not writing.unit_variance
     scale = fm.needed_unit_scale() if writing.unit_variance else None
     names, dtype = writing.feature_names(fm.n_components), np.dtype(writing.output_dtype or fm.dtype)
@@ -134,7 +134,7 @@ def outputs_of(
 def _predictions(
     fm: FeatureMap, predictor: FittedPredictor, writing: OutputOptions, only_numbers: bool
 ) -> Outputs:
-    """Return the predictions in the form in which they are written."""
+    """Return the columns of predictions: numbers with intervals, or probabilities with sets of classes."""
     if writing.unit_variance:
         raise UsageError("--unit-variance: expected features to scale, got predictions: use --features")
     labels, prefix = predictor.labels, writing.prefix or ""

@@ -21,7 +21,7 @@ from kafeat.io.storage.object_store import ObjectUri
 class InputPlace:
     """An input: `what` is its name in messages, and `files` are all its files.
 
-    `data` is the data set that the files belong to, if they do.
+    `data` is the data set, if the input is one.
     """
 
     what: str

@@ -49,7 +49,7 @@ class TransformResult:
         self.watches_drift = fm.column_ranges is not None and (rules.drift or rules.max_drift is not None)
         self._outside = np.zeros(inputs.n_features, dtype=np.int64)
         self._ranges = ColumnRanges.empty(inputs.n_features)
-        # Features of predictions leave their tile only for the test, so it must be requested.
+        # With predictions, features are kept only for this test, so it must be requested.
         wanted = rules.drift_test is not None or (rules.drift and outputs.what == "features")
         self.tests_mean = fm.feature_mean is not None and wanted
         self._total = np.zeros(fm.n_components if self.tests_mean else 0)
@@ -109,7 +109,7 @@ class TransformResult:
     def check(self, place: str, first: int | None) -> None:
         """Raise an error with this result if the rules forbid so many bad rows or such drift.
 
-        `first` is the first row of a part.
+        `first` is the first row of a part, or None for a whole file.
         """
         if first is not None:
             place = f"{place}: rows {first + 1:,} to {first + self.rows_read:,}"

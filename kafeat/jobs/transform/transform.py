@@ -91,8 +91,8 @@ def _columns_to_see(
 ) -> Sequence[str] | None:
     """Return the columns whose values must be known before rows can stream, or None if they cannot stream.
 
-    Streaming must give the same output as reading all of the first bytes. A model's columns are known, but types of
-    passthrough columns, and what options demand of columns, depend on values.
+    Streaming must give the same output as reading the first block as a whole. The model knows how to read its columns,
+    but types of passthrough columns, and whether columns fit the options, depend on values.
     """
     reading, writing = job.reading, job.writing
     flows = isinstance(target, StandardStream) and format.text and writing.compression in (None, "none")

@@ -1,4 +1,4 @@
-"""Find which outputs of a model a file holds, by its columns, or the columns that do not fit and the right option."""
+"""Find by its columns which outputs of a model a file holds, or which columns are wrong and the right option."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafeat.jobs.transform.outputs import Outputs, outputs_of
 from kafeat.model.feature_map import FeatureMap
 
 _LEVEL = re.compile(r"(?:lower|upper|set)(?:_.*)?_(0\.\d+)$|(?:lower|upper|set)(?:_.*)?$")
-# Any probability: the column names of a single interval do not show it.
+# A stand-in for the level of a single interval, which the names of columns do not show.
 _SOME = 0.5
 
 
@@ -85,7 +85,7 @@ def _holds(made: Reader, form: Outputs) -> bool:
         if last.width not in (None, form.width):
             return False
         if form.what == "features":
-            return True  # the prefix is the whole name
+            return True  # any name is a prefix
         wanted = [*([] if form.classes is None else form.classes.names), form.list_name]
     found = names[-len(wanted) :]
     prefix = found[0].removesuffix(wanted[0]) if found else ""

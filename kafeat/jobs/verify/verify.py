@@ -33,16 +33,16 @@ from kafeat.model.load import load_from
 from kafeat.runtime.run import Done, NewArrays, RowPolicy
 from kafeat.types import Floats
 
-# Relative to the largest feature of a row: another processor or library may round differently.
+# Tolerances relative to the largest feature of a row, since other processors or libraries may round differently.
 TOLERANCE = {"float16": 2e-3, "float32": 1e-4, "float64": 1e-9}
 _OF_ARROW = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 
 class OutputRows:
-    """A reader of the rows of an output that compares them, and memory for computing their features again.
+    """Reads the rows of an output, and compares them with expected rows, which are computed in its `memory`.
 
     `at` is the next row to compare. `keep` names the passthrough columns, which come before the features and are also
-    in the input. LIBSVM does not name its label, so `kept` does. `promised` has the rows of each part by its location.
+    in the input. For LIBSVM, `kept` names the label. `promised` maps the location of each part to its number of rows.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class OutputRows:
         )
         self._names = _names_of(outputs, fields, made)
         self._dtype = np.dtype(dtype or outputs.dtype) if made.untyped else _dtype(made, fields)
-        # Predictions in float64 are made from features in the map's dtype.
+        # Predictions in float64 are only as exact as the features, which have the map's dtype.
         self._tolerance = max(TOLERANCE[self._dtype.name], TOLERANCE[fm.dtype])
         lists = fields[0].width is not None
-        # Memory in the order in which the output was written, because the last bit depends on it.
+        # Memory in C or Fortran order, as when the output was written, because the last bit depends on it.
         self.memory = NewArrays(outputs.width, self._dtype, "C" if made.positional or lists else "F")
         written = self._columns_before(source, [field.name for field in made.fields[: -len(fields)]], kept)
-        # Text is compared as text, because its type would be a guess.
+        # Passthrough columns in text are compared as text, because their types would be guesses.
         self.typed = made.format.typed
         self._chunks = made.chunks(columns, written, fm.chunk_rows, typed_passthrough=not made.untyped)
         self._promised = dict(promised or {})
@@ -189,14 +189,14 @@ def _differences(expected: Floats, got: Floats, dtype: np.dtype[Any]) -> tuple[R
 
 
 def _sparse_differences(expected: SparseRows, got: SparseRows, dtype: np.dtype[Any]) -> tuple[Rows, Floats]:
-    """Return the same for sparse rows."""
+    """Return the same as `_differences`, for sparse rows."""
     wanted, found = (rows.csr.astype(dtype).astype(np.float64) for rows in (expected, got))
     apart = abs(wanted - found).tocsr()
     return SparseRows(apart.data, apart.indices, apart.indptr, expected.width), _largest_of_rows(expected)
 
 
 def _largest_of_rows(rows: Rows) -> Floats:
-    """Return the largest size of a number in each row, or NaN if the row has a NaN."""
+    """Return the largest absolute value in each row, or NaN if the row has a NaN."""
     if not isinstance(rows, SparseRows):
         return np.abs(rows).max(axis=1)
     largest = np.zeros(len(rows))
@@ -249,8 +249,8 @@ def verify_file(asked: VerifyOptions) -> VerifyResult:
     `output_dtype` is the dtype of a text output, which does not state it; default: that of the stats, or of the map.
     `unit_variance` means that the features are scaled, for an output that does not state it, such as text. `label`
     names the column that was copied as the label of LIBSVM; default: that of the stats, or none. With `drop`, all rows
-    are transformed again, because only that shows which rows were dropped. The manifest of a folder states what the
-    stats of a file do, and the rows of each part.
+    are transformed again, because only that shows which rows were dropped. For a folder, its manifest takes the place
+    of stats, and states the rows of each part.
     """
     fm = load_from(asked.model)
     known = {} if asked.stats is None else _read_stats(asked.stats)
@@ -282,14 +282,14 @@ def verify_file(asked: VerifyOptions) -> VerifyResult:
 
 
 def _opened_output(target: Location, reading: InputOptions, parts: Sequence[Part] | None) -> Reader:
-    """Open an output. Its folders name no columns."""
+    """Open an output. Folders of its parts, such as `day=1`, do not become columns."""
     if parts is None:
         return reading.open(target)
     return reading.open_parts(target, [replace(part, keys=()) for part in parts])
 
 
 def _promised(folder: Location, manifest: Manifest, parts: Sequence[Part]) -> dict[str, int]:
-    """Return the rows of each part by its location. Refuse a part that is missing or that no run has finished."""
+    """Return the number of rows of each part by location. Refuse a part that is missing or that no run has finished."""
     rows = {record.name: record.rows for record in manifest.parts}
     there = {part.name: part.location.source for part in parts}
     for name in sorted({one.name for one in manifest.failed} | (rows.keys() ^ there.keys())):
@@ -420,7 +420,7 @@ def _recorded(known: dict[str, Any], manifest: Manifest | None) -> dict[str, Any
 def _check_hashes(
     known: dict[str, Any], fm: FeatureMap, model: Location, source: Location, target: Location
 ) -> tuple[str, ...]:
-    """Return the files that have the hashes of the stats. Raise `GateError` for another hash."""
+    """Compare the hashes of model, input and output with the stats, and return which were compared."""
     checked = []
     for what, place in (("model", model), ("input", source), ("output", target)):
         expected = known.get(what, {}).get("sha256")

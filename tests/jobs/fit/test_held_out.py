@@ -112,5 +112,5 @@ def test_rows_are_chosen_once():
     sampled, job = started()
     chosen = rows_in([0], job.folds, 0)
     _, own = map_of_rows(sampled.of_rows(chosen), job, chosen)
-    with pytest.raises(TypeError, match="rows of a choice already"):
+    with pytest.raises(TypeError, match="rows were already selected"):
         own.data.of_rows(chosen)

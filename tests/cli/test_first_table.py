@@ -309,7 +309,7 @@ def test_a_file_of_a_data_set_by_folders_names_the_folder(run, in_process, tmp_p
     run("fit --config c.yaml data m.joblib", cwd=tmp_path)
     transform = ["transform", "--model", "m.joblib"]
     told = in_process(*transform, "data/year=2024/a.csv", "z.csv", cwd=tmp_path).stderr
-    folder = re.search("names of folders hold it: give the folder (.*) in the place", told)[1]
+    folder = re.search("names of folders contain it: give the folder (.*) instead of", told)[1]
     run(*transform, folder, "out", cwd=tmp_path)
     assert (tmp_path / "out" / "year=2024").is_dir()
     (tmp_path / "one.csv").write_bytes((tmp_path / folder / "year=2024/a.csv").read_bytes())

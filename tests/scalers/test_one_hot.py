@@ -179,7 +179,7 @@ def test_names_that_are_wrong(adult: pa.Table) -> None:
     with pytest.raises(DataError, match=r"expected the column 'workclas' \(did you mean 'workclass'\?\)"):
         kafeat.fit(config(columns=["workclas"]), adult)
     for left_out in ({"exclude": ["sex"]}, {"include": ["age"]}):
-        with pytest.raises(DataError, match="column 'sex': expected a feature, as one_hot names it"):
+        with pytest.raises(DataError, match="column 'sex': expected a feature, because one_hot names it"):
             kafeat.fit({**config(columns=["sex"]), "columns": left_out}, adult)
     with pytest.raises(DataError, match="column 'income': expected a feature"):
         kafeat.fit(config(columns=["income"]), adult, label="income")

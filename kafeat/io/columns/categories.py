@@ -40,7 +40,7 @@ Codes = npt.NDArray[np.float64]
 class Categories:
     """The vocabulary of a column, in the order of its codes. `lenient` accepts unknown and missing categories.
 
-    An empty text in it stands for a missing category. With `rest`, it holds only the frequent categories of many, and
+    An empty text in `values` stands for a missing category. With `rest`, `values` are only the frequent categories, and
     all others share the code after the last one.
     """
 
@@ -59,13 +59,13 @@ class Categories:
 
     @cached_property
     def _numbers(self) -> Mapping[Decimal, int]:
-        """The code of each number that exactly one category stands for."""
+        """The code of each number that is the value of exactly one category."""
         numbers = [_number(value) for value in self.values]
         counts = Counter(numbers)
         return {n: code for code, n in enumerate(numbers) if n is not None and counts[n] == 1}
 
     def codes(self, values: pa.Array) -> Codes:
-        """Return a code for every value, and NaN for a value to refuse."""
+        """Return a code for every value, and NaN for an invalid value."""
         return _codes(values, self._known, self._code)
 
     def _code(self, category: str | None) -> float:
@@ -90,8 +90,8 @@ class Categories:
 class Vocabulary:
     """A vocabulary that is being learned: each new category gets the next code.
 
-    For a column with more categories than are kept, it holds those of rows that may be in the fit sample. A forgotten
-    category gets a new code when it occurs again, which is harmless: no row of the sample has the old one.
+    If there are too many categories to keep, only those of rows that may be in the fit sample stay in memory. A
+    forgotten category gets a new code when it occurs again, which is harmless: no row of the sample has the old code.
     """
 
     def __init__(self, where: str, coding: Coding) -> None:
@@ -102,16 +102,16 @@ class Vocabulary:
 
     @property
     def _many(self) -> bool:
-        """True if there are too many categories to keep. Until then, none is forgotten."""
+        """True if the column has more categories than are kept. Until then, no category is forgotten."""
         return self._next > self._coding.most
 
     @property
     def crowded(self) -> bool:
-        """True if it is time to forget the categories that no row of the sample has."""
+        """True if so many categories are in memory that those of no row in the sample should be forgotten."""
         return len(self._known) > self._room
 
     def forget_others(self, codes: Floats) -> None:
-        """Forget all categories but those with these codes."""
+        """Forget all categories except those with these codes."""
         kept = set(codes.tolist())
         self._known = {category: code for category, code in self._known.items() if code in kept}
         self._room = 2 * max(self._coding.most, len(self._known))
@@ -122,7 +122,7 @@ class Vocabulary:
             self._used = (self._used or set()) | set(np.unique(codes[codes >= 0.0]).astype(int).tolist())
 
     def codes(self, values: pa.Array) -> Codes:
-        """Return a preliminary code for every value, and NaN for a value to refuse. `settled` gives the final codes."""
+        """Return a preliminary code for every value, and NaN for an invalid value. `settled` gives the final codes."""
         return _codes(values, self._known, self._code)
 
     def _code(self, category: str | None) -> float:
@@ -136,9 +136,9 @@ class Vocabulary:
             self._next += 1
             if self._many and self._coding.least is None:
                 raise DataError(
-                    f"{self._where}: expected at most {self._coding.most:,} categories, got more: a quantity is no "
-                    "category; of many categories, one_hot with min_frequency keeps the frequent ones, and target "
-                    "takes all"
+                    f"{self._where}: expected at most {self._coding.most:,} categories, got more: leave the column out "
+                    "if it is a quantity; otherwise, one_hot with min_frequency keeps the frequent categories, and "
+                    "target keeps all"
                 )
         return code
 
@@ -169,13 +169,13 @@ class Vocabulary:
         return Categories(tuple(values), self.lenient, rest=self._many), final
 
     def _frequent(self, seen: list[str], counts: Array, least: float) -> list[str]:
-        """Return the categories that enough rows have."""
+        """Return the categories that at least `least` rows of the sample have."""
         frequent = [category for category, count in zip(seen, counts, strict=True) if count >= least]
         if not 1 <= len(frequent) <= self._coding.most:
             got, advice = ("more", "raise") if frequent else ("none", "lower")
             raise DataError(
-                f"{self._where}: expected from 1 to {self._coding.most:,} categories that {least:g} rows of the fit "
-                f"sample or more have, got {got}: {advice} min_frequency"
+                f"{self._where}: expected from 1 to {self._coding.most:,} categories that at least {least:g} rows of "
+                f"the fit sample have, got {got}: {advice} min_frequency"
             )
         return frequent
 
@@ -186,7 +186,7 @@ def spelled(values: pa.Array) -> Array:
         values = _coded(values)
         words = [("" if _unfit(value) else _category(value)) or "" for value in _builtins(values.dictionary)]
         return np.array([*words, ""], dtype=object)[indices_of(values, len(words))]
-    # only a text that ends with 0 may be a number with another spelling
+    # only a text that ends with 0 may be a number to spell differently: 7.0 as 7
     words = [_category(text) or "" if text and text[-1] == "0" else text or "" for text in values.to_pylist()]
     return np.array([*words, ""], dtype=object)[:-1]
 
@@ -204,7 +204,7 @@ def _codes(values: pa.Array, known: Mapping[Any, int], code: Callable[[str | Non
 
 
 def _coded(values: pa.Array) -> pa.DictionaryArray:
-    """Return the values with a dictionary of those that occur. The dictionary of a file may cover all its rows."""
+    """Return the values with a dictionary of only those that occur, because that of a file may cover all its rows."""
     if pa.types.is_dictionary(values.type):
         used = values.indices.dictionary_encode()
         return pa.DictionaryArray.from_arrays(used.indices, plain(values.dictionary).take(used.dictionary))

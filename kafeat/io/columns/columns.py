@@ -38,7 +38,7 @@ from kafeat.types import Array, Floats
 class Column:
     """A feature column: one number a row, a list of `width` numbers, a category as its code, or a time in seconds.
 
-    It may also be a text, whose features are the counts of its n-grams. `dialect` describes its text.
+    It may also be a text, whose features are the counts of its n-grams. `dialect` is how text files write its values.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Column:
         return 1 if self.width is None else self.width
 
     def codes(self, values: pa.Array) -> Codes:
-        """Return the codes of categories. Numbers get the decimal mark of the text that was read when fitting."""
+        """Return the codes of categories. Numbers are spelled with the decimal mark of the text that `fit` read."""
         if self.categories is None:
             raise TypeError(f"column {self.name!r} has no categories")
         if self.dialect.decimal == "," and not is_text(values.type):
@@ -79,7 +79,7 @@ class Columns:
     input_width: int | None
     missing: bool = False
     groups: frozenset[str] = frozenset()
-    """The columns that decide the folds of rows, for messages."""
+    """The columns of groups that decide the folds of rows, for messages."""
 
     @property
     def n_features(self) -> int:
@@ -96,9 +96,9 @@ class Columns:
 
     @property
     def named_places(self) -> dict[str, slice]:
-        """The features of each column: all numbers of a list, and all that are made of a text, belong together.
+        """The positions of the features of each column, by its name: all numbers of a list, or all counts of a text.
 
-        Of a table that is one list, as those of LIBSVM are, each number is a column.
+        If the only column is a list, as in LIBSVM files, each of its numbers counts as a column.
         """
         if len(self.features) == 1 and not self.features[0].text:
             return {name: slice(j, j + 1) for j, name in enumerate(self.names)}
@@ -115,7 +115,7 @@ class Columns:
         return replace(self, features=tuple(column for column in self.features if not column.text))
 
     def beside_texts(self, numbers: Floats, texts: Sequence[Array]) -> InputRows:
-        """Return rows of the features, from the `numbers` (n, p) of the other columns and from texts."""
+        """Combine the `numbers` (n, p) of other columns and the columns of `texts` to rows of all features."""
         if not texts:
             return numbers
         starts = [
@@ -135,7 +135,7 @@ class Columns:
 
     @property
     def inputs(self) -> tuple[tuple[str, int], ...]:
-        """The name and the place of each input, which is a feature, or a text with all its features."""
+        """The name and the first position of each input: a feature, or a column of text with all its features."""
         names = self.names
         return tuple(
             (column.name if column.text else names[j], j)
@@ -181,7 +181,7 @@ class Columns:
                 column.categories.use(numbers_of(X)[:, place.start])
 
     def forget(self, sample: Sequence[Floats]) -> None:
-        """Let vocabularies of many categories forget those that are in none of these parts of a sample."""
+        """Make vocabularies with too many categories forget those that occur in none of these parts of the sample."""
         for column, place in zip(self.numbers.features, self.numbers.places, strict=True):
             if isinstance(column.categories, Vocabulary) and column.categories.crowded:
                 column.categories.forget_others(
@@ -189,7 +189,7 @@ class Columns:
                 )
 
     def settled(self, X: InputRows) -> Columns:
-        """Sort the vocabularies after every row has been read. Update the codes in `X` (n, d)."""
+        """Return columns with sorted vocabularies after all rows have been read. Update the codes in `X` (n, d)."""
         settled, numbers = dict[str, Column](), numbers_of(X)
         for column, place in zip(self.numbers.features, self.numbers.places, strict=True):
             if isinstance(column.categories, Vocabulary):
@@ -233,7 +233,7 @@ class Columns:
 
     @classmethod
     def from_plain(cls, plain: object) -> Columns:
-        """Read the columns from the result of `to_plain`, which is not trusted. ValueError describes what is wrong."""
+        """Read the columns from the result of `to_plain`, which is untrusted. Raise ValueError if it is invalid."""
         try:
             of = _Recorded.model_validate(plain)
         except ValidationError as error:
@@ -288,7 +288,7 @@ def _checked(check: Callable[[Any], object]) -> AfterValidator:
 
 
 class _Dialects(BaseModel, extra="forbid", strict=True):
-    """The dialect of all columns, as a model file holds it."""
+    """The dialects of all columns, as a model file stores them."""
 
     nulls: list[str]
     decimal_commas: list[str]
@@ -306,7 +306,7 @@ class _Dialects(BaseModel, extra="forbid", strict=True):
     ] = [",", UTF8]
 
     def given(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
-        """Return the columns with this dialect."""
+        """Return the columns with their dialects."""
         names, timed = (
             {column.name for column in columns},
             {column.name for column in columns if column.times},
@@ -338,7 +338,7 @@ class _Dialects(BaseModel, extra="forbid", strict=True):
 
 
 class _Recorded(BaseModel, extra="forbid", strict=True):
-    """Columns as a model file holds them."""
+    """Columns as a model file stores them."""
 
     features: Annotated[list[Any], Field(min_length=1)]
     positional: bool

@@ -21,9 +21,9 @@ ISO = "%Y-%m-%d"
 SECONDS = "%s"
 """The form of times that are seconds since 1970."""
 EPOCHS = {SECONDS: 1.0, "%Q": 1000.0}
-"""The forms of times that are numbers since 1970, and how many of these are a second."""
+"""The forms of times that are numbers since 1970, and how many of the units make a second."""
 KEEP, UTC = "keep", "UTC"
-"""Time zones: the hours as written, whatever offset follows them, and those of UTC."""
+"""Time zones besides names: `keep` reads the hours as written, without an offset after them; `UTC` converts to UTC."""
 
 
 UTF8 = "utf-8"
@@ -35,7 +35,7 @@ MARKS = {" ": "blank", "'": "apostrophe"}
 MINUS = "\u2212"
 DASH = f"[-–—{MINUS}]"
 _EXPONENT = r"(?:[eE][+-]?[0-9]+)?"
-# No two neighbours may match the same digit: otherwise a long text that fails at its end is tried in every split.
+# Adjacent parts of a pattern must not match the same digit, or a long text that fails at its end is tried many times.
 _READ = re.compile(
     rf"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+){_EXPONENT}|inf(?:inity)?)",
     re.IGNORECASE,  # NaN is missing anyway
@@ -46,14 +46,14 @@ CODE = "[0-9]{2,}[eE][0-9]+"
 
 
 def check_delimiter(delimiter: str) -> str:
-    """Return a character that separates fields. Others raise ValueError."""
+    """Return the delimiter, or raise ValueError unless it is one character that can separate fields."""
     if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
         raise ValueError(f"expected one character, got {delimiter!r}")
     return delimiter
 
 
 def check_encoding(name: str) -> str:
-    """Return the name of a text encoding that Python knows. Others raise ValueError."""
+    """Return Python's name for a text encoding, or raise ValueError if Python does not know it."""
     try:
         known = codecs.lookup(name) if re.fullmatch("[A-Za-z0-9_-]{1,40}", name) else None
         if known is not None and "A1".encode(name).decode(name) == "A1":
@@ -64,17 +64,17 @@ def check_encoding(name: str) -> str:
 
 
 def check_file(delimiter: str, encoding: str) -> tuple[str, str]:
-    """Return the delimiter and the encoding of a file. Invalid ones raise ValueError."""
+    """Return the delimiter and the encoding of a file, or raise ValueError if one of them is invalid."""
     return check_delimiter(delimiter), check_encoding(encoding)
 
 
 def as_option(mark: str) -> str:
-    """Return a mark in the form in which it follows an option."""
+    """Return a mark as a user writes it after an option, such as `tab`, `blank` or `';'`."""
     return {"\t": "tab", **MARKS}.get(mark) or shell_word(mark)
 
 
 def factors_of(units: Iterable[str]) -> dict[str, float]:
-    """Return the texts of units, and by what numbers with each are multiplied: K and 1000 of K=1000, kg and 1 of kg."""
+    """Return the factor of each unit by its text: {"K": 1000.0, "kg": 1.0} for the units K=1000 and kg."""
     worth = {unit: _WORTH.fullmatch(unit) for unit in units}
     return {match[1] if match else unit: float(match[2]) if match else 1.0 for unit, match in worth.items()}
 
@@ -85,8 +85,8 @@ class Dialect:
 
     `nulls` are the words for missing values. `decimal` is a point or a comma. `dates` is the `strftime` form of times
     in text, and `timezone` the zone whose hours they get. `thousands` separates groups of three digits. Each number
-    has one of the `units` next to it, which multiplies it if it is as in K=1000. With `bare`, some numbers have no
-    unit, or one before and one after. A minus may be U+2212. With `brackets`, (5) is −5, and with `trailing`, 5- is.
+    has one of the `units` next to it; a unit such as K=1000 multiplies the number. With `bare`, some numbers have no
+    unit, or one before and one after. A minus may be U+2212. With `brackets`, (5) is −5; with `trailing`, 5- is −5.
     `delimiter` and `encoding` are those of the file.
     """
 
@@ -104,12 +104,12 @@ class Dialect:
 
     @cached_property
     def null_words(self) -> frozenset[str]:
-        """The words for missing values, including the empty one and, if the usual ones apply, that of MySQL."""
+        """The words for missing values: `nulls`, the empty text and, with the default words, that of MySQL."""
         return frozenset({"", *self.nulls, *([r"\N"] if self.nulls == NULLS else [])})
 
     @cached_property
     def plain(self) -> bool:
-        """True if a text is a number exactly where Arrow reads it as one."""
+        """True if Arrow's parser reads exactly those texts as numbers that are numbers in this dialect."""
         return self.decimal == "." and not (self.dressed or any(map(_READ.fullmatch, self.nulls)))
 
     @property
@@ -119,12 +119,12 @@ class Dialect:
 
     @property
     def dressed(self) -> bool:
-        """True if numbers contain more than digits and a decimal mark."""
+        """True if numbers contain more than digits and a decimal mark, such as units."""
         return bool(self.thousands or self.units or self.bare or self.brackets or self.trailing)
 
     @cached_property
     def factors(self) -> dict[str, float]:
-        """The texts of the units, and by what numbers with each are multiplied."""
+        """The factor of each unit by its text."""
         return factors_of(self.units)
 
     @cached_property
@@ -147,7 +147,7 @@ class Dialect:
 
     @cached_property
     def forms(self) -> str:
-        """The pattern of a text that is a number, with the digits in its groups. Arrow reads it as Python does."""
+        """The pattern, for Arrow and Python, of a text that is a number. Its groups contain the digits and marks."""
         gap, sign, number = f"[{BLANKS}]*", f"[+\\-{MINUS}]?", f"({self.number.pattern})"
         sign, behind = (r"\+?", f"|[{MINUS}\\-]?") if self.trailing else (sign, "|")
         number = f"{number}(?:{re.escape(self.decimal)}{DASH}{{1,2}}{behind})"  # 5,- is 5
@@ -161,12 +161,12 @@ class Dialect:
 
     @cached_property
     def beside(self) -> str:
-        """The pattern of a number with units, which are in its two groups."""
+        """The pattern of a number with units. Its two groups are the units before and after the number."""
         unit, sign = f"({'|'.join(map(re.escape, self.factors))})?", f"[+(\\-{MINUS}{BLANKS}]*"
         return rf"^{sign}{unit}{sign}(?:{self.number.pattern})[).,{BLANKS}\-–—{MINUS}]*{unit}[{BLANKS})]*$"
 
     def seen_in(self, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Yield what numbers in texts contain besides digits and points, and the marks. The dialect may allow more."""
+        """Yield what numbers in these texts contain besides digits and points, such as ("units", "kg, g")."""
         text = "\n".join(texts)
         if self.decimal == "," and "," in text:
             yield "decimal commas", ""
@@ -192,7 +192,7 @@ OLD = Dialect(nulls=("-",), dates="", timezone=UTC)
 
 @dataclass(frozen=True)
 class Asked:
-    """The parts of a dialect that the user gave. The others are known from a map, or guessed."""
+    """The parts of a dialect that the user's options give. The others come from a map, or are guessed."""
 
     nulls: tuple[str, ...] | None = None
     decimal: str | None = None
@@ -206,13 +206,13 @@ class Asked:
 
     @cached_property
     def dialect(self) -> Dialect:
-        """The dialect of a column whose values do not show anything else."""
+        """The dialect that the options give for missing values and the file, and the default for everything else."""
         nulls = NULLS if self.nulls is None else self.nulls
         return Dialect(nulls, delimiter=self.delimiter, encoding=self.encoding)
 
     @property
     def numbers(self) -> Dialect:
-        """The dialect of numbers, as far as the user gave it."""
+        """The dialect that the options give, and the default for everything else."""
         decimal, thousands = self.decimal or ".", self.thousands or ""
         return replace(
             self.dialect, decimal=decimal, thousands="" if thousands == decimal else thousands, units=self.units,
@@ -222,9 +222,9 @@ class Asked:
     def over(self, recorded: Dialect, found: Dialect) -> Dialect:
         """Return the recorded dialect of numbers with the user's options applied.
 
-        The marks are those `found` in the column if the recorded ones are the usual ones, or contradict the options.
-        Units are those recorded, or else asked for: no other option lets another unit in. If the user gave another
-        unit than the recorded one, it is for other columns. Nobody asks for brackets, so they are read if found.
+        The marks are those `found` in the column if the recorded marks are the defaults, or contradict the options. The
+        units are the recorded ones or, if there are none, those of the options; if both differ, the options are meant
+        for other columns. No option exists for brackets and a trailing minus, so these are read if they are found.
         """
         mark = recorded.decimal
         knows = recorded.dressed or mark == ","

@@ -74,9 +74,9 @@ class Table:
     row_names: frozenset[str] = frozenset()
     """Columns that name the rows, as a pandas index does. They are features only if requested by name."""
     fitting: bool = True
-    """A map is fitted on the table, and no map says yet what its columns are."""
+    """True while a map is fitted on the table; False if a map already specifies its columns."""
     asked: Asked = NOTHING_ASKED
-    """The parts of the dialect that the user gave."""
+    """The parts of the dialect that the user's options give."""
     misread: str = ""
     """The problem if the first bytes do not fit the encoding: names and values may then be wrong."""
     parts: str = ""
@@ -97,7 +97,7 @@ class Table:
 
     @property
     def texts(self) -> frozenset[str]:
-        """The names of the columns that stay text, as the user asked."""
+        """The names of the columns that the option --text keeps as text."""
         names = [field.name for field in self.fields] if self.asked.texts else ()
         return frozenset(name for _, found in expand(self.asked.texts, names) for name in found)
 
@@ -115,7 +115,7 @@ class Table:
         )
 
     def first_texts(self, name: str) -> Sequence[str]:
-        """Return the first values of a column of text, as far as they are known."""
+        """Return the first values of a column of text, or nothing if they are not known."""
         return ()
 
     def expect(self, absent: Sequence[str]) -> None:
@@ -123,7 +123,7 @@ class Table:
         return
 
     def refusal(self, column: str, problem: str) -> DataError:
-        """Return the error for a column."""
+        """Return the error about a problem of one column."""
         return self.refusals({column: problem})
 
     def refusals(self, problems: Mapping[str, str]) -> DataError:
@@ -135,7 +135,7 @@ class Table:
 
 
 def require(table: Table, requested: Iterable[str], origin: str | None = None) -> None:
-    """Refuse all names that the table lacks, each with the nearest name that is not requested.
+    """Raise DataError if the table lacks requested names, and suggest similar names that are not requested.
 
     `origin` names the option or the part of the config that requests them.
     """
@@ -158,7 +158,7 @@ def require(table: Table, requested: Iterable[str], origin: str | None = None) -
 
 
 def null_options(table: Table | None, words: Sequence[str]) -> str:
-    """Return the options that declare words as missing values. They repeat the words in use, which they replace."""
+    """Return options that declare words as missing, including the words in use, which the options would replace."""
     fields, asked = ((), NOTHING_ASKED) if table is None else (table.fields, table.asked)
     used = [*words, *(asked.nulls or ()), *(word for one in fields for word in one.missing)]
     kept = [
@@ -168,7 +168,7 @@ def null_options(table: Table | None, words: Sequence[str]) -> str:
 
 
 def options(name: str, values: Iterable[str]) -> str:
-    """Return an option with each of these values."""
+    """Return an option once for each value, such as `--text a --text b`."""
     return " ".join(f"--{name} {shell_word(value)}" for value in values)
 
 
@@ -179,7 +179,7 @@ def as_spelled(table: Table, requested: Iterable[str]) -> list[str]:
 
 
 def refuse_slips(table: Table, absent: Iterable[str], features: Iterable[str], origin: str) -> None:
-    """Refuse an absent name to exclude that is similar to a feature: a typing error would leave a label in."""
+    """Raise an error if an absent name to exclude resembles a feature: after a typing error, a label would stay in."""
     features = list(features)
     for name in absent:
         meant = near(name, features, NEAR)
@@ -213,23 +213,23 @@ def _with_hint(name: str, known: Sequence[str]) -> str:
 
 
 def _folder(table: Table, missing: Sequence[str], free: Sequence[str], origin: str | None) -> str:
-    """Return the folder of a data set whose folders are named by a missing column and its value, like year=2024."""
+    """Return advice if a missing column may come from the names of folders, such as year=2024."""
     parts = table.location.split("/")
     for i, part in enumerate(parts[:-1]):
         name, mark, _ = part.partition("=")
         if mark and name in missing:
-            return f"; names of folders hold it: give the folder {'/'.join(parts[:i]) or '.'} in the place of the file"
+            return f"; names of folders contain it: give the folder {'/'.join(parts[:i]) or '.'} instead of the file"
     [name, *more] = missing
     if origin or table.fitting or table.positional or more or near(name, free) is not None:
         return ""
     return (
-        f"; if names of folders held it when fitting, put the file into a folder such as {shown(name)}=VALUE, and give "
-        "the folder above that"
+        f"; if names of folders contained it when fitting, put the file into a folder such as {shown(name)}=VALUE, and "
+        "give the folder above that"
     )
 
 
 def _advice(table: Table) -> str:
-    """Return advice for a first line that was read as names but is a row of data, or was not split."""
+    """Return advice if the first line was read as names, but looks like a row of data or was not split."""
     known = [field.name for field in table.fields]
     if known and are_numbers(known):
         return "; is the first line a row (--no-header)?"
@@ -276,7 +276,7 @@ def is_harmful(name: str) -> bool:
 
 
 def are_numbers(names: list[str]) -> bool:
-    """Return true if the names look like a row of data: numbers that do not ascend, as those of a spectrum would."""
+    """Return true if the names look like a row of data: they are numbers, but not ascending like wavelengths."""
     try:
         numbers = [float(name) for name in names]
     except ValueError:

@@ -33,11 +33,11 @@ _PARTED = re.compile(
 )
 _LONGEST_UNIT, _NEARLY_ALL = 20, 0.9
 _MOST_WORDS = 6
-"""The most words of a column that a message lists."""
+"""Largest number of words of a column that a message lists."""
 _LONGEST = 200
 """Longer texts are not numbers, and matching them could take very long."""
 _LEAST_LARGE = 3
-"""At least so many numbers have a mark before three digits, and the others are whole and below 1,000."""
+"""At least this many numbers such as 1,234, next to whole numbers below 1,000, show that a mark separates thousands."""
 _SOME = 100
 _FORMS = tuple(
     Dialect(decimal=decimal, thousands=mark)
@@ -45,11 +45,11 @@ _FORMS = tuple(
     for decimal in ".,"
     if mark != decimal
 )
-"""The marks of numbers. If several marks read the same numbers, the first is used."""
+"""The pairs of decimal mark and thousands separator. If several read all numbers of a column, the first is used."""
 _NUMBER = re.compile("|".join(form.number.pattern for form in _FORMS))
 _BOOLEAN = re.compile("true|false", re.IGNORECASE)
 _YES_OR_NO = re.compile("true|false|[tfyn]|yes|no|on|off", re.IGNORECASE)
-"""Values of a column of booleans, which are not missing."""
+"""Values of a column of booleans. They are not words for missing values."""
 _HOURS, _MINUTES = r"\d{1,3} ?(?:h|hrs?|std\.?|hours?)", r"\d{1,3} ?(?:m|mins?|min\.|minutes?)"
 LENGTH = re.compile(rf"{_HOURS}(?: ?{_MINUTES}|\d\d)?|{_MINUTES}", re.ASCII | re.IGNORECASE)
 POWER = re.compile(rf"([0-9.,]+)[{BLANKS}]*[x×*·][{BLANKS}]*10\^?([+-]?[0-9]+)")
@@ -63,7 +63,7 @@ TOTALS = re.compile(
 
 
 class NumberForm(NamedTuple):
-    """The dialect of the numbers of a column, or None if it stays text, and the problem of an unclear one.
+    """The dialect of the numbers of a column, or None if the column stays text, and the problem if it is not clear.
 
     `shown` is a value that shows the problem, and `note` is a remark about the column.
     """
@@ -75,7 +75,7 @@ class NumberForm(NamedTuple):
 
 
 class _Word(NamedTuple):
-    """A value with one number in it: its digits and marks, and the text before and after these, if any."""
+    """A value that contains one number: `core` is its digits and marks, and `units` are the texts around these."""
 
     text: str
     core: str
@@ -90,7 +90,7 @@ class _Word(NamedTuple):
 
     @property
     def of_amount(self) -> bool:
-        """True if it is an amount: it has a known unit, or is money followed by more text."""
+        """True if the value is surely an amount: its unit is known, or it is money followed by more text."""
         return self.known or len(self.units) > 1
 
 
@@ -161,7 +161,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm:
 
 
 def _of_one_scale(own: Sequence[tuple[str, ...]], taken: Sequence[_Word]) -> str:
-    """Return a remark about numbers with several units that the user gave."""
+    """Return a remark if the user gave several units whose numbers a column mixes, such as kg and g."""
     first = {word.units: repr(word.text[:40]) for word in reversed(taken) if word.units in own}
     for one, other in combinations(sorted(first), 2):
         if not {*one} & {*other} and not all(map(FLAG.fullmatch, one + other)):
@@ -173,7 +173,7 @@ def _of_one_scale(own: Sequence[tuple[str, ...]], taken: Sequence[_Word]) -> str
 
 
 def _advice(words: Iterable[_Word]) -> str:
-    """Return the options that read numbers with these units, if they are signs or what each is worth is known."""
+    """Return options that read numbers with these units, if all are signs such as < or can be converted."""
     found = sorted({word.units for word in words if word.units and _is_number(word.core)})
     signs = sorted({unit for units in found for unit in units})
     read = signs if all(map(FLAG.fullmatch, signs)) else worth_of(found)
@@ -181,7 +181,7 @@ def _advice(words: Iterable[_Word]) -> str:
 
 
 def _of_many_forms(words: Sequence[_Word], texts: Sequence[str]) -> NumberForm:
-    """Return a remark about different texts, most of which are numbers, but with several units or in few rows."""
+    """Return a remark about a column whose distinct texts are mostly numbers, but with several units or in few rows."""
     numbers = [word for word in words if _is_number(word.core)]
     first = {word.units: word.text[:40] for word in reversed(numbers)}
     units = sorted({unit for units in first for unit in units})
@@ -201,7 +201,7 @@ def _of_many_forms(words: Sequence[_Word], texts: Sequence[str]) -> NumberForm:
 
 
 def _is_plural(units: tuple[str, ...], of: tuple[str, ...]) -> bool:
-    """Return true for plurals: days of day, and the German ones in -e, -n and -en."""
+    """Return true if a unit is a plural of another: days of day, or a German plural in -e, -n or -en."""
     unit, one = "".join(units), "".join(of)
     return len(one) > 2 and unit.startswith(one) and unit.removeprefix(one) in ("s", "e", "n", "en")
 
@@ -221,20 +221,20 @@ def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
         minus = ""
     elif minus not in ("", "-", MINUS):
         return None
-    # 2- is a mark of a school, 5-kg a size, and 5- very good an answer.
+    # No minus: 2- is a school mark, 5-kg a size, and 5- very good an answer.
     two = match[1] is not None or re.search(rf"[+\-{MINUS}]", text[: match.start(4)])
     if minus and (two or len(core) < 3 or (after and not is_unit(after, ""))):
         return None
     if (inner and not before) or len(before + after) > _LONGEST_UNIT:
         return None
-    if any(unicodedata.numeric(char, 0.0) % 1 for char in after):  # 9½
+    if any(unicodedata.numeric(char, 0.0) % 1 for char in after):  # a fraction such as 9½
         return None
     units = tuple(filter(None, (before, after)))
     asked, first = {*units} <= {*asked_units}, is_unit(before, "")
     if before and after and not (asked or first):
         return None
     known = asked or (first if before and not after else not before and is_unit("", after))
-    beside = inner or " " in before or text[match.start(4) - 1] not in BLANKS  # B-02, A1, Main Street 5
+    beside = inner or " " in before or text[match.start(4) - 1] not in BLANKS  # B-02, A1 or Main Street 5
     name = before and beside and not FLAG.fullmatch(before)
     return (
         None
@@ -244,7 +244,7 @@ def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
 
 
 def missed(words: Sequence[str], dialect: Dialect = USUAL, column: tuple[Table, str] | None = None) -> str:
-    """Return the options that read words as missing, besides the other words for what is missing."""
+    """Return advice with options that read these words as missing, in addition to the words in use."""
     others = () if dialect.nulls == NULLS else dialect.nulls
     nulls = null_options(column and column[0], [*(word[:60] for word in words), *others])
     it = "it" if len(words) == 1 else "these words"
@@ -252,7 +252,7 @@ def missed(words: Sequence[str], dialect: Dialect = USUAL, column: tuple[Table, 
 
 
 def _unread(text: str, dialect: Dialect, texts: Iterable[str]) -> list[str]:
-    """Return this text, and all others that are neither a number nor a word for missing."""
+    """Return this text, and all others that are neither a number nor a word for a missing value."""
     number = re.compile(dialect.forms)
     odd = [one for one in texts if not (number.match(one) or dialect.is_missing(one))]
     return [*dict.fromkeys([text, *odd])]
@@ -261,7 +261,7 @@ def _unread(text: str, dialect: Dialect, texts: Iterable[str]) -> list[str]:
 def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str] | None = None) -> str:
     """Return advice on a value that is not a number in a dialect: how to read it, or how to declare it missing.
 
-    A mark that the first values of the column contradict is not advised. Other words among these values are named.
+    The advice does not contradict the first values of the column, and covers other words among these values.
     """
     texts = [*dict.fromkeys(map(str.strip, column[0].first_texts(column[1])))] if column else list[str]()
     odd = [one for one in _unread(text, dialect, texts) if one == text or not TOTALS.fullmatch(one)]
@@ -285,11 +285,11 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
         return f"; others are in {own[0]}: write all in one unit{worth and f', or fit with {worth}'}"
     absent = bool(own) and not (word.units or dialect.bare)
     unit = options("unit", dialect.units[:1] if absent else units)
-    # With any option, kafeat examines the column, and so finds its brackets.
+    # Any option makes kafeat examine the column, and then it also finds brackets.
     marks = {dialect.plain_digits(word.core): "" if unit else f"--decimal {dialect.decimal}"}
     unlike = ""
     if not dialect.number.fullmatch(word.core):
-        # The first values may be of one kind, and this one of another.
+        # The first values may be written in one way, and this value in another.
         given = column[0].asked.decimal if column and text not in texts else None
         marks, unlike = _by_mark(word.core, dialect, texts, given)
     below = word.brackets or word.trailing or re.search(rf"[-{MINUS}][^0-9]*$", text.partition(word.core)[0])
@@ -297,7 +297,7 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
     scale = "; 50 % is then 50, beside 0.5: --unit %=0.01 makes it 0.5" if "%" in unit else ""
     if units and units[0].isalpha() and not (flags or dialect.units):
         scale = f"; the others are then in {units[0]}, too"
-    # -999
+    # a number such as -999 may stand for a missing value
     marker = null if absent and re.fullmatch("99+(?:[.,]0*)?", word.core) else ""
     also = null_options(column and column[0], listed) if listed and may_miss else ""
     told = "".join(
@@ -309,14 +309,14 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
 
 def _number_word(text: str, units: Sequence[str]) -> _Word | None:
     word = _word(text, units)
-    code = re.fullmatch("[0-9.,]+[A-Ze]", text)  # 0A
+    code = re.fullmatch("[0-9.,]+[A-Ze]", text)  # a code such as 0A
     return None if code or word is None or not _is_number(word.core) else word
 
 
 def _of_word(
     text: str, texts: Sequence[str], dialect: Dialect, column: tuple[Table, str] | None, null: str
 ) -> str:
-    """Return the remedy for text that is not a number with a unit. `null` is the one that reads it as missing."""
+    """Return advice on text that is not a number with a unit. `null` is the advice to read it as missing."""
     if re.search(rf"[0-9][-{MINUS}]$", text):
         kept = (
             f", or {options('text', [column[1]])} keeps the column as text"
@@ -331,7 +331,7 @@ def _of_word(
         return f"; {odd_rows or 'leave the line out if it is one of totals'}"
     if _YES_OR_NO.fullmatch(text) and any(map(_BOOLEAN.fullmatch, [text, *texts])):
         return "; write 1 for yes and 0 for no"
-    found = [] if text.startswith("#") else re.findall(_WITHIN, text)  # 5 - very good
+    found = [] if text.startswith("#") else re.findall(_WITHIN, text)  # such as 5 in: 5 - very good
     if power := POWER.fullmatch(text):
         found = [f"{power[1]}e{power[2]}"]
     [number, *more] = found or [""]
@@ -345,7 +345,7 @@ def _of_word(
 def _by_mark(
     core: str, dialect: Dialect, texts: Iterable[str], given: str | None
 ) -> tuple[dict[str, str], str]:
-    """Return the options that read a number and those among `texts`, by what they read, or why there are none.
+    """Return options that read `core` and all numbers in `texts`, keyed by the number read, or why none does.
 
     `given` is the decimal mark of the user's options.
     """
@@ -373,7 +373,7 @@ def _by_mark(
 
 
 def _marks(words: Sequence[_Word], asked: Asked, unit: bool) -> NumberForm:
-    """Return the marks of numbers. If two readings are possible, options decide. Otherwise they change nothing."""
+    """Return the decimal mark and thousands separator of numbers. Options matter only if two readings are possible."""
     cores = "\n".join(word.core for word in words)
     forms = [
         form
@@ -422,7 +422,7 @@ def _differ(words: Sequence[_Word], *forms: Dialect) -> bool:
 
 
 def unclear(text: str, mark: str, commas: bool) -> str:
-    """Return the problem of a number whose mark may separate decimals or thousands.
+    """Return the message about a number, such as 1,234, whose mark may separate decimals or thousands.
 
     `commas` is true if other numbers have decimal commas.
     """

@@ -25,12 +25,12 @@ Doubles = npt.NDArray[np.float64]
 
 
 def far_ends(known: Floats, marks: Collection[float] = ()) -> list[float]:
-    """Return the ends that repeat, and are farther from the others than these are apart. If given, they are `marks`."""
+    """Return the minimum and maximum if they repeat and lie far from all other values; if `marks`, only these."""
     ends = {float(known.min()), float(known.max())} if len(known) else set[float]()
     ends &= {*marks} if marks else ends
     others = (
         known[~np.isin(known, [*(marks or ends)])] / 2.0 if ends else known[:0]
-    )  # halves have a difference
+    )  # halves, so that differences do not overflow
     spread = np.ptp(others) if len(others) else 0.0
     distances = {end: np.abs(others - end / 2.0).min(initial=np.inf) for end in ends}
     return [end for end in ends if (known == end).sum() > 1 and distances[end] > spread > 0.0]
@@ -131,7 +131,7 @@ def _text_to_doubles(values: pa.Array, dialect: Dialect) -> Doubles:
 
 
 def doubles(values: Sequence[str]) -> Doubles | None:
-    """Return the values if all are finite numbers that can be read without their text, otherwise None."""
+    """Return texts as numbers if Arrow reads all of them as finite numbers, otherwise None."""
     try:
         numbers = stored(pa.array(values, pa.string()).cast(pa.float64()))
     except pa.ArrowInvalid:
@@ -155,7 +155,7 @@ def without_nulls(values: pa.Array, dialect: Dialect) -> pa.Array:
 
 
 def with_points(text: pa.Array, dialect: Dialect) -> pa.Array:
-    """Return text in which numbers of the dialect are plain numbers. Other text stays invalid."""
+    """Rewrite numbers of the dialect as plain numbers with a decimal point. Other text stays invalid."""
     if dialect.decimal == "." and not dialect.dressed:
         return text
     import pyarrow.compute as pc
@@ -230,9 +230,9 @@ def spell_problem(
     may_miss: bool = False,
     column: tuple[Table, str] | None = None,
 ) -> str:
-    """Describe why a cell was refused. In a list of `width` numbers, entry `element` is the invalid one.
+    """Return the message about an invalid cell. In a list of `width` numbers, entry `element` is invalid.
 
-    `column` is its table, and the name of its column there.
+    `column` is the table of the cell, and the name of its column.
     """
     if width is not None:
         if value is None or len(value) != width:

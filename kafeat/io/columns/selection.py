@@ -73,7 +73,7 @@ def choose(
 
 
 def _expansions(table: Table, requested: Iterable[str], origin: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each request with its names: those that match a pattern, except row names, or the request itself."""
+    """Yield each requested name or pattern with the columns that match it. Patterns do not match row names."""
     for request, found in expand(requested, (field.name for field in table.fields)):
         matched = found if found == [request] else [name for name in found if name not in table.row_names]
         if not matched and is_pattern(request):
@@ -84,7 +84,7 @@ def _expansions(table: Table, requested: Iterable[str], origin: str) -> Iterator
 
 
 def _expanded(table: Table, requested: Iterable[str], origin: str) -> list[str]:
-    """Return all names that are requested, each once."""
+    """Return the names of all columns that the names and patterns request, each once."""
     return list(dict.fromkeys(name for _, names in _expansions(table, requested, origin) for name in names))
 
 
@@ -95,7 +95,7 @@ def _special(
     left_out: set[str],
     kind: str,
 ) -> dict[str, Any]:
-    """Return the columns that a step names, with the values of `requested` if it has any. They must be features."""
+    """Return the columns that a step names, which must be features, with their values if `requested` is a mapping."""
     special = dict[str, Any]()
     how = requested if isinstance(requested, Mapping) else dict.fromkeys(requested)
     included = None if include is None else set(include)
@@ -106,8 +106,8 @@ def _special(
         if not features:
             raise table.refusal(
                 names[0],
-                f"expected a feature, as {kind} names it, got a column that is left out, or is the label, the weight "
-                "or the split: take it out of the columns of the step",
+                f"expected a feature, because {kind} names it, got a column that is left out, or is the label, the "
+                "weight or the split: remove it from the columns of the step",
             )
         special |= dict.fromkeys(features, how[request])
     return special
@@ -124,7 +124,7 @@ def _numeric(table: Table, left_out: set[str], special: set[str]) -> list[Field]
 
 
 def _check_feature(table: Table, field: Field, kind: str | None) -> None:
-    """Refuse a column that cannot be read as the kind of step that names it does, or as numbers."""
+    """Raise an error if a column cannot be read as numbers or, if a step names it, as that kind of step needs."""
     if is_harmful(field.name):
         raise table.refusal(field.name, "expected a name without control characters")
     if kind is not None:
@@ -141,7 +141,7 @@ def _check_feature(table: Table, field: Field, kind: str | None) -> None:
 
 
 def _feature(table: Table, field: Field, kind: str | None, how: Any, times: Guess | None) -> Column:
-    """Return the column of a field as a kind of step reads it. A vocabulary of categories grows."""
+    """Return the column of a field as a step of this kind reads it; for categories, with an empty vocabulary."""
     if kind == "text":
         return Column(field.name, BUCKETS, text=True, dialect=table.asked.dialect)
     column = replace(_column(field), dialect=field.dialect if table.untyped else table.asked.dialect)
@@ -185,9 +185,9 @@ def refuse_unclear(
     may_miss: bool = False,
     labels: Collection[str] = (),
 ) -> None:
-    """Refuse all columns of numbers and times that can be read in several ways, in one error.
+    """Raise one error for all columns of numbers and times that can be read in several ways.
 
-    If values `may_miss`, it also lists other words in the first rows, which readers would refuse next.
+    It also lists words in the first rows that readers would reject next, with advice on missing values if `may_miss`.
     """
     numbers = [field for field in numbers if field.kind == "number"]
     problems = {field.name: field.problem for field in numbers if field.problem}
@@ -210,7 +210,7 @@ def refuse_unclear(
 
 
 def _refuse_one_name(table: Table, columns: Columns) -> None:
-    """Refuse a column with the same name as an element of a list column: features are found by their names."""
+    """Raise an error if a column is named like an element of a list column, such as x[0]: names must be unique."""
     single = {column.name for column in columns.features if column.width is None}
     for column in columns.features if single else ():
         name = next(
@@ -225,7 +225,7 @@ def _refuse_one_name(table: Table, columns: Columns) -> None:
 
 
 def _check_special(table: Table, field: Field, coded: bool) -> None:
-    """Refuse a column that cannot be read as categories (if `coded`) or as times (if not)."""
+    """Raise an error for a column that cannot be read as categories (if `coded`) or as times (if not)."""
     if coded and not field.codable:
         raise table.refusal(
             field.name,
@@ -293,7 +293,7 @@ def _with_width(fields: list[Field], n_features: int) -> list[Field]:
 
 
 def _read_as(table: Table, columns: Columns, fields: Sequence[Field]) -> Columns:
-    """Return the columns of these fields. Each is read like the fitted one in its place."""
+    """Return columns for these fields, each read like the fitted column at the same position."""
     features = []
     for column, field in zip(columns.features, fields, strict=True):
         if column.special:
@@ -306,9 +306,9 @@ def _read_as(table: Table, columns: Columns, fields: Sequence[Field]) -> Columns
 
 
 def _as_asked(table: Table, columns: Columns) -> Columns:
-    """Return the columns with the user's options about this table in place of the map's records."""
+    """Return the columns with dialects in which the user's options for this table replace those of the map."""
     if not columns.times and replace(table.asked, dates=()) == NOTHING_ASKED:
-        return columns  # most rows in memory, which may be only a few
+        return columns  # most tables in memory, where every millisecond counts for a few rows
     features = []
     for column, field in zip(
         columns.features, fields_of(table, (c.name for c in columns.features)), strict=True
@@ -317,7 +317,7 @@ def _as_asked(table: Table, columns: Columns) -> Columns:
         if asked.nulls is not None:
             dialect = replace(dialect, nulls=asked.nulls)
         if (asked.decimal or asked.thousands or asked.units) and table.untyped:
-            # If the column is not clear, the rows that do not fit the options are refused one by one.
+            # If the column is not clear, rows that do not fit the options are rejected one by one.
             dialect = asked.over(dialect, asked.numbers if field.problem else field.dialect)
         if asked.dates and column.times:
             dialect = replace(dialect, dates=date_form(table, field, dialect.dates))
@@ -343,9 +343,9 @@ def _by_name(table: Table, columns: Columns) -> list[Field]:
 
 def _fits(table: Table, field: Field, column: Column) -> bool:
     if field.kind == "list":
-        # There may be no rows to show a length. A row of another length is refused later, by its number.
+        # There may be no rows to show a length. A row of another length is rejected when it is read.
         return column.width is not None and field.width in (None, column.width)
-    # A guess from the first rows must not refuse a column. The row that holds text is refused when it is read.
+    # A guess from the first rows must not reject a column. A row with text is rejected when it is read.
     return column.width is None and (field.numeric or (table.untyped and field.kind == "text"))
 
 

@@ -1,4 +1,4 @@
-"""Find how a column of text writes times, and describe what looks like times or several numbers and is not read."""
+"""Find how a column of text writes times, and explain why texts that look like times or numbers are not read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FORMS = (
     "%b %d %Y", "%b-%Y", "%b %Y", "%m/%Y", "%d de %b de %Y", "%b de %Y", "%Y年%m月%d日", "%d%b%Y",
     "%d%b%Y:%H:%M:%S", "%d/%b/%Y:%H:%M:%S", "%b %d %H:%M:%S %Y",
 )  # fmt: skip
-"""The name of a weekday may come before each."""
+"""Forms of dates to try. The name of a weekday may come before each."""
 _WEEKDAY = re.compile(
     r"(?:mo|tu|di|we|mi|th|do|fr|sa|su|so|lu|ma|me|ju|je|gi|vi|ve|sá)[a-zà-ÿ]{0,9}\.?(,? )",
     re.ASCII | re.IGNORECASE,
@@ -44,11 +44,11 @@ _DIGITS = {
         "%Q": rf"{_SINCE_1970}\d{{3}}",
     }.items()
 }
-"""Forms without marks, and what all values of a column must be to have them."""
+"""Forms without separators, and the pattern that all values of a column must match to have the form."""
 _OFTEN_NUMBERS = ("%Y%m", "%d%m%Y", *EPOCHS)
-"""Those of them that ordinary numbers have, too: they are only read if an option names them."""
+"""Forms of `_DIGITS` that ordinary numbers also match, so they are only read if an option names them."""
 _ORDERS = {4: ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y"), 2: ("%d{0}%m{0}%y", "%m{0}%d{0}%y", "%y{0}%m{0}%d")}
-"""Forms with the same mark twice, by the digits of the year. A number above 12 or 31 shows which one it is."""
+"""Forms such as 31/12/2024, by the number of digits of the year. A number above 12 or 31 shows the order."""
 _THREE_NUMBERS = re.compile(
     rf"\d{{1,2}}([./-])\d{{1,2}}\1(\d{{4}}|\d\d){TIME_OF_DAY}", re.ASCII | re.IGNORECASE
 )
@@ -95,13 +95,13 @@ class Guess(NamedTuple):
 
 
 def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
-    """Return the form that most of the distinct texts have. A form from the options comes first."""
+    """Return the form that most of the distinct texts have. If several fit as well, a form from the options wins."""
     words = _present(texts, asked)
     some = words[:_SOME]
     found = [(word[:3].lower(), match[1]) for word in some if (match := _WEEKDAY.match(word))]
     days = [
         mark for word, mark in found if mark != " " or word not in MONTHS
-    ]  # Jul 31, and mar, 31 (Tuesday)
+    ]  # a month in Jul 31, but a weekday in mar, 31
     weekday = f"%a{days[0]}" if 2 * len(days) > len(some) else ""
     dates = (_WEEKDAY.sub("", word, count=1) if weekday else word for word in some)
     marks = {(match[1], len(match[2])) for match in map(_THREE_NUMBERS.fullmatch, dates) if match}
@@ -120,13 +120,13 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     if other is not None and any(own):
         both = f"{words[own.index(True)][:40]!r} and {other[:40]!r}"
         return Guess(best, share, f"expected times in one form, got {both}: write all in one form", note)
-    alike = [form for form in have if any(own) and have[form] == own]  # other values have other forms
+    alike = [form for form in have if any(own) and have[form] == own]  # the forms that read the same texts
     if best in asked.dates or len(alike) < 2:
         return Guess(best, share, "", note)
     alike = [
         form for form in alike if not form.removeprefix(weekday).startswith("%y") or "-" in form
-    ]  # 13/01/20 begins with a day
-    alike.sort(key=lambda form: "%m" in form.partition("%d")[0])  # days first
+    ]  # a year does not come first in 13/01/20
+    alike.sort(key=lambda form: "%m" in form.partition("%d")[0])  # forms with the day first
     problem = (
         f"expected a time, got {words[own.index(True)]!r}, and no value tells the day from the month"
         f"{' or the year' if len(alike) > 2 else ''}: --date-format {' or '.join(map(shell_word, alike))}"
@@ -137,7 +137,7 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
 def _unread(
     some: Sequence[str], have: Sequence[Sequence[bool]], own: Sequence[bool], form: str, asked: Asked
 ) -> str:
-    """Return why texts, some of which have these forms, are not read as times; empty if they look different."""
+    """Return the reason why texts that look like times are not read as times; empty if they do not look so."""
     least = LEAST_TIMES * len(some)
     other = next((word for word, has in zip(some, own, strict=True) if not has), "")[:40]
     odd = repr(other)
@@ -160,7 +160,7 @@ def _have(words: Sequence[str], form: str, asked: Asked) -> list[bool]:
 
 
 def digits_form(texts: Iterable[str], asked: Asked) -> str:
-    """Return the form without marks, such as 20200131, that all texts have, or an empty text."""
+    """Return the form without separators, such as %Y%m%d, that all texts have, or an empty text."""
     first = next((word for word in map(str.strip, texts) if not asked.dialect.is_missing(word)), "")
     forms = [form for form, pattern in _DIGITS.items() if pattern.fullmatch(first)]
     words = _present(texts, asked) if forms else ()
@@ -192,7 +192,7 @@ def far_times(texts: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
 
 
 def spell_time_problem(value: object, dialect: Dialect) -> str:
-    """Describe a value that is not a time."""
+    """Return the message about a value that is not a time."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return "expected a time such as 2024-02-29 or 2024-02-29T12:30:00Z, got null"
     if not isinstance(value, str):

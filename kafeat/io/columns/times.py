@@ -1,6 +1,6 @@
-"""Convert timestamps, dates and text to seconds since 1970-01-01 on the clock of a zone. All formats agree to the bit.
+"""Convert timestamps, dates and text to seconds since 1970-01-01 in the local time of a zone, the same in all formats.
 
-A time without a zone stays as it is. A plain number is a number of seconds since 1970 in UTC.
+A time without a zone is not shifted. A plain number is a number of seconds since 1970 in UTC.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Seconds = npt.NDArray[np.float64]
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _DAY = 86_400
 ZONES = "MES?Z|[CEW]ES?T|[ECMPA][SD]T|AK[SD]T|HST|BST|IST|MSK|[JK]ST|SGT|HKT|AE[SD]T|NZ[SD]T"
-"""Names of zones. They say what the clock showed, and are only read where hours stay as written."""
+"""Abbreviations of zones after a time. They are allowed, and ignored, only if hours are read as written (`keep`)."""
 MONTHS = {
     name: number
     for number, names in enumerate(
@@ -45,7 +45,7 @@ MONTHS = {
     )
     for name in names.split()
 }  # fmt: skip
-"""Beginnings of the names of months in English, German, Dutch, Scandinavian and Romance languages, which agree."""
+"""Beginnings of the names of months in English, German, Dutch, Scandinavian and Romance languages."""
 _MONTH = r"(?P<name>[a-zäéûçÄÉÛÇ]{3,10})\.?"
 PARTS = {
     "Y": r"(?P<year>\d{4})", "y": r"(?P<short>\d\d)", "m": r"(?P<month>\d{1,2})", "d": r"(?P<day>\d{1,2})",
@@ -55,7 +55,7 @@ PARTS = {
     "z": r"(?:(?P<utc>Z|UTC|GMT)|(?P<sign>[+-])(?P<zone_hours>\d\d)(?::?(?P<zone_minutes>\d\d))?|(?P<zone>"
     rf"{ZONES}))",
 }  # fmt: skip
-"""Patterns of the letters after a % of a date format. All are bounded: model files name them in any order."""
+"""The pattern of each letter after % in a date format. Lengths are limited, as formats in model files are untrusted."""
 # A time of day after a date, with all that Arrow's own parser accepts, and more.
 TIME_OF_DAY = (
     rf"(?:(?:T|,? (?:(?:klo?|um|om|at|à|às|a las|alle)\.? )?){PARTS['H']}"
@@ -69,11 +69,11 @@ _OF_TEXT = (*(pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (Non
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC_ZONE)
 _ZONE = re.compile(r"[A-Za-z0-9_+\-/:]{1,64}")
 _MOST_SECONDS = 1e12
-"""A number of seconds beyond the years that a map accepts."""
+"""Numbers of seconds from this on are beyond the years that a map accepts, and are not shifted to a zone."""
 
 
 def to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
-    """Return seconds since 1970 on the clock of the dialect's zone, with NaN for missing values and other text."""
+    """Return seconds since 1970 in the local time of the dialect's zone; NaN for missing values and other text."""
     kind = values.type
     if pa.types.is_dictionary(kind):
         table = np.append(to_seconds(values.dictionary, dialect), np.nan)
@@ -90,12 +90,12 @@ def to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
 
 
 def column_seconds(column: pa.ChunkedArray, dialect: Dialect) -> Seconds:
-    """Do the same for a column. Numbers stay as they are."""
+    """Return the values of a column in seconds, as `to_seconds` does."""
     return np.concatenate([np.empty(0), *(to_seconds(part, dialect) for part in decoded(column).chunks)])
 
 
 def local_seconds(instants: Seconds, zone: str) -> Seconds:
-    """Return what the clocks of a zone show at instants (seconds since 1970 in UTC), also as seconds."""
+    """Convert instants (seconds since 1970 in UTC) to the local time of a zone, also as seconds since 1970."""
     if zone in (UTC, KEEP):
         return instants
     import pyarrow.compute as pc
@@ -109,7 +109,7 @@ def local_seconds(instants: Seconds, zone: str) -> Seconds:
 
 
 def check_timezone(zone: object) -> str:
-    """Return the name of a time zone that this machine knows, `UTC` or `keep`. Others raise ValueError."""
+    """Return the zone, or raise ValueError unless it is `UTC`, `keep` or a time zone that this machine knows."""
     if zone in (UTC, KEEP):
         return str(zone)
     expected = f"expected {KEEP}, {UTC} or a name such as America/New_York, got {zone!r:.60}"
@@ -125,7 +125,7 @@ def check_timezone(zone: object) -> str:
 
 
 def _joined(counts: npt.NDArray[np.int64], per_second: int, values: pa.Array) -> Seconds:
-    """Return counts of a unit in seconds."""
+    """Convert counts of a unit, such as milliseconds, to seconds. Nulls become NaN."""
     whole, rest = np.divmod(counts, per_second)
     seconds = _without_carry(whole, rest / per_second)
     return np.where(valid(values), seconds, np.nan) if values.null_count else seconds
@@ -150,7 +150,7 @@ def _text_to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
         first = text.drop_null()[:1]
     for kind in kinds:
         try:
-            # The first value only, because a failure of many values takes a thousand times as long.
+            # Try the first value only, because a failure of many values takes a thousand times as long.
             first.cast(kind)
             return to_seconds(text.cast(kind), dialect)
         except pa.ArrowInvalid:
@@ -173,14 +173,14 @@ def has_offset(text: str) -> bool:
 
 @lru_cache(maxsize=64)
 def time_pattern(form: object) -> re.Pattern[str]:
-    """Return the pattern of a date format, which a time of day may follow if it has none. Others raise ValueError."""
+    """Return the pattern of a date format, plus an optional time of day if it has none. Raise ValueError if invalid."""
     expected = "expected %s, %Q, or year, month and day, such as %d.%m.%Y, with letters of strftime"
     if not isinstance(form, str) or len(form) > 100 or not form.isprintable():
         raise ValueError(f"{expected}, got {form!r:.60}")
     letters = re.findall("%(.?)", form)
     once = f"{expected}, each of them once, got {form!r}"
     signs = [letter for letter in letters if letter != "%"]
-    if len(set(signs)) < len(signs):  # else every split of a text between adjacent names would be tried
+    if len(set(signs)) < len(signs):  # otherwise every split of a text between adjacent names would be tried
         raise ValueError(once)
     if form not in EPOCHS:
         clock = set("HI") & set(letters) and not set("Yymbd") & set(letters)  # a time of day, of 1970-01-01
@@ -202,10 +202,10 @@ def time_pattern(form: object) -> re.Pattern[str]:
 
 
 def parse_time(text: str, dialect: Dialect) -> tuple[float, bool]:
-    """Return a time in seconds, or NaN, and whether it is an instant: a number, or text with an offset that counts."""
+    """Return a time in seconds, or NaN, and whether it is an instant: a number, or text with an offset to apply."""
     found = time_pattern(dialect.dates or ISO).fullmatch(text)
     if dialect.dates in EPOCHS or (found is None and not dialect.dates):
-        number = doubles([text])  # not `to_doubles`: true is 1 as a number, but no time
+        number = doubles([text])  # not `to_doubles`, which reads true as 1
         return (math.nan if number is None else float(number[0]) / EPOCHS.get(dialect.dates, 1.0)), True
     parts = {} if found is None else found.groupdict()
     named = parts.get("zone") is not None and dialect.timezone != KEEP
@@ -220,7 +220,7 @@ def parse_time(text: str, dialect: Dialect) -> tuple[float, bool]:
 
 def _written(parts: Mapping[str, str | None]) -> tuple[int, float, int | None] | None:
     """Return the seconds since 1970 in a text, their fraction, and the seconds of its offset; None without a time."""
-    number = {"year": 1970, "month": 1, "day": 1}  # of a time of day
+    number = {"year": 1970, "month": 1, "day": 1}  # the date of a bare time of day
     number |= {name: int(part) for name, part in parts.items() if part is not None and part.isdigit()}
     month = (parts.get("name") or "").lower()
     if month:
@@ -234,7 +234,7 @@ def _written(parts: Mapping[str, str | None]) -> tuple[int, float, int | None] |
     minutes, seconds = number.get("minute", 0), number.get("second", 0)
     zone_hours, zone_minutes = number.get("zone_hours", 0), number.get("zone_minutes", 0)
     fraction = parts.get("fraction") or "0"
-    midnight = hour == 24 and not (minutes or seconds or int(fraction))  # the end of the day
+    midnight = hour == 24 and not (minutes or seconds or int(fraction))  # 24:00 is the end of the day
     try:
         day = (number["year"], number["month"], number["day"])
         time = datetime(*day, hour * (not midnight), minutes, seconds, tzinfo=UTC_ZONE)

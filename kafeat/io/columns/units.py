@@ -19,7 +19,7 @@ _CURRENCIES = re.compile(
 )
 _MANY = _table((1e3, "k K Tsd"), (1e6, "m M mn Mn Mio"), (1e9, "b B bn Bn Mrd"))
 POWERS = {*_MANY, "T"} - {"m", "b"}
-"""Units that may stand for powers of ten, by which a unit multiplies only if the user says so."""
+"""Units such as k and M that may mean powers of ten. They multiply numbers only if the user says so."""
 _PREFIXES = {
     **_table((1e-9, "n"), (1e-6, "µ"), (1e-3, "m"), (1e-2, "c"), (1e3, "k"), (1e6, "M"), (1e9, "G")),
     "": 1.0,
@@ -27,12 +27,12 @@ _PREFIXES = {
 _LENGTHS = _table((1.0, "s sec"), (60.0, "min mins"), (3600.0, "h hr hrs"), (86400.0, "d"))
 _SIDES = _table((1.0, "CR Cr H Haben"), (-1.0, "DR Dr S Soll"))
 _SCALES = (_SIDES, _MANY, _PREFIXES, _LENGTHS)
-"""Tables of what units are worth: sides of an account, powers of ten, prefixes of units, and times in seconds."""
+"""Tables of the factors of units: sides of an account, powers of ten, prefixes of units, and times in seconds."""
 BOUNDS = "<>≤≥"
 FLAG = re.compile(f"[{BOUNDS}~≈↑↓*']|H{{1,2}}|L{{1,2}}|(?:ca|approx|circa|etwa)\\.?")
 """Signs next to numbers that are not units: those of bounds, and of values outside their usual range."""
 MARK = re.compile(f"{FLAG.pattern}|(?!{'|'.join(sorted(POWERS))})[A-Za-z]")
-"""Also single letters, in a column where most numbers have none, by which laboratories qualify a value."""
+"""Such signs, and single letters by which laboratories qualify some values of a column."""
 
 
 @lru_cache(maxsize=256)
@@ -42,12 +42,12 @@ def is_unit(before: str, after: str) -> bool:
     if any(unicodedata.category(char) == "Sc" for char in unit) or _CURRENCIES.fullmatch(unit):
         return True
     signs = any(char.isalpha() or char in _UNIT_SIGNS for char in after)
-    name = any(word[0].isupper() for word in after.split()[1:])  # 12 Main Street
+    name = any(word[0].isupper() for word in after.split()[1:])  # a name, as in 12 Main Street
     return signs and not name and unit not in POWERS and '"' not in unit
 
 
 def worth_of(found: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return units for the option --unit with what each is worth, such as K=1000 and M=1e6; none if unknown."""
+    """Return values of --unit that convert these units into each other, such as K=1000 and M=1e6; none if unknown."""
     every = {unit for units in found for unit in units}
     signs = {unit for unit in every if len(unit) == 1 and unicodedata.category(unit) == "Sc"}
     money = signs | {unit for unit in every if _CURRENCIES.fullmatch(unit)}

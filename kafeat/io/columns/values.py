@@ -17,7 +17,7 @@ _MICROSECONDS = (
     (r"(\.\d{3})($|[Z+-])", r"\1000\2"),
     (r"(\.\d{6})000($|[Z+-])", r"\1\2"),
 )
-"""Patterns of a time of day with another number of digits, and their replacements."""
+"""Patterns of times of day with other fractions than microseconds, and replacements with microseconds."""
 
 
 def widened(values: pa.Array) -> pa.Array:
@@ -38,7 +38,7 @@ def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def plain(values: pa.Array) -> pa.Array:
-    """Do the same for an array."""
+    """Return an array as plain values, with categories, runs and views resolved."""
     kind = values.type
     if pa.types.is_dictionary(kind):
         return pa.DictionaryArray.from_arrays(values.indices, plain(values.dictionary)).dictionary_decode()
@@ -103,14 +103,14 @@ def _numbers(column: pa.ChunkedArray) -> Array:
 
 
 def null_rows(column: pa.ChunkedArray, values: Array) -> Array:
-    """Return true for the rows of a column with these values that are null."""
+    """Return a mask of the rows of a column that are null. `values` are those of `column_values`."""
     if values.dtype.kind == "O":
         return values == np.array(None)
     return decoded(column).is_null().to_numpy()
 
 
 def missing_rows(column: pa.ChunkedArray) -> Array:
-    """Return true for the rows of a column that are null, NaN or blank text."""
+    """Return a mask of the rows of a column that are null, NaN or blank text."""
     import pyarrow.compute as pc
 
     column = decoded(column)
@@ -130,11 +130,13 @@ _MISSING = np.float64(np.nan).view(np.uint64)
 
 
 def bits_or_text(column: pa.ChunkedArray) -> Array:
-    """Return 64 bits for each number, equal for equal whole numbers of any type, or text for another column."""
+    """Return a 64-bit key for each number, the same for equal whole numbers of any type, or text for other columns."""
     column = column if is_text(column.type) else decoded(column)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    if pa.types.is_integer(column.type):  # with a null, Arrow would give doubles, which merge large numbers
+    if pa.types.is_integer(
+        column.type
+    ):  # with a null, Arrow makes doubles, in which large numbers lose digits
         return np.where(column.is_null().to_numpy(), _MISSING, _bits(column.fill_null(0).to_numpy()))
     if pa.types.is_decimal(column.type):
         different = column.unique().to_pylist()
@@ -145,7 +147,7 @@ def bits_or_text(column: pa.ChunkedArray) -> Array:
 
 
 def _bits_of_decimal(value: Decimal | None) -> int:
-    """Return the bits of the whole number, or of the nearest double."""
+    """Return the key (see `bits_or_text`) of a decimal: a whole number, or the bits of the nearest double."""
     if value is None:
         return int(_MISSING)
     whole = value == int(value) and -(1 << 63) <= value < 1 << 64
@@ -153,7 +155,7 @@ def _bits_of_decimal(value: Decimal | None) -> int:
 
 
 def _bits(values: Array) -> Array:
-    """Return 64 bits for each number, equal for equal whole numbers of any type."""
+    """Return a 64-bit key for each number, the same for equal whole numbers of any type."""
     if values.dtype.kind in "iub":
         return values.astype(np.int64).view(np.uint64)
     numbers = values.astype(np.float64) + 0.0

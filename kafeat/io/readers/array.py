@@ -23,7 +23,7 @@ Window = Callable[[int, int], Array]
 
 
 def check_array(location: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Refuse an array that is not a table of numbers."""
+    """Raise DataError unless an array has two dimensions and contains numbers."""
     if dtype.kind not in "fiub" or dtype.shape:
         raise DataError(f"{location}: expected an array of numbers, got dtype {dtype}")
     if len(shape) != 2:
@@ -67,7 +67,7 @@ class ArrayChunk(Chunk):
         return [self.block[row, column].item() for column in self.features]
 
     def _numbers(self) -> Array:
-        """Return the feature columns as numbers that can be cast."""
+        """Return the feature columns of the block."""
         every = self.features == list(range(self.block.shape[1]))
         return self.block if every else self.block[:, self.features]
 
@@ -77,14 +77,14 @@ class ArrayChunk(Chunk):
 
 
 def _table(block: Array, places: Sequence[int], names: Sequence[str]) -> pa.Table:
-    """Return columns in their own type. Floats would lose digits of whole numbers, and the names of booleans."""
+    """Return columns as a table in the type of the array. Floats would lose digits of whole numbers, and booleans."""
     native = block.dtype.newbyteorder("=")
     return pa.Table.from_arrays([pa.array(block[:, i].astype(native)) for i in places], names=list(names))
 
 
 @lru_cache(maxsize=8)
 def _fields(width: int, spelled: str) -> tuple[Field, ...]:
-    """Return the fields. Cached: a service that reads a few rows at a time would spend most of its time here."""
+    """Return the fields c0, c1, ... Cached, because making them takes longer than reading a few rows."""
     return tuple(Field(f"c{i}", "number", None, spelled) for i in range(width))
 
 

@@ -23,9 +23,9 @@ from kafeat.io.storage.files import read_full
 
 FILE, STREAM, FEATHER_1 = b"ARROW1", b"\xff\xff\xff\xff", b"FEA1"
 _FILE_MARK = 8
-"""Bytes of the mark of a file with its padding."""
+"""Length in bytes of the mark at the beginning of a file, with its padding."""
 _TAIL = 4 + len(FILE)
-"""Bytes after the footer of a file: its length and the mark."""
+"""Length in bytes of what follows the footer of a file: the length of the footer, and the mark."""
 
 _damage = partial(
     damage,
@@ -65,7 +65,7 @@ class ArrowFileReader(ArrowReader):
             raise
 
     def _count(self, reader: Any) -> int:
-        if hasattr(reader, "count_rows"):  # pyarrow 26
+        if hasattr(reader, "count_rows"):  # from pyarrow 26 on
             return int(reader.count_rows())
         if len(reader.schema):  # reading one column is enough
             options = pa.ipc.IpcReadOptions(included_fields=[0])
@@ -151,7 +151,7 @@ class _Stream:
         self._full_reads.first, self.schema = None, self._reader.schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the remaining batches."""
+        """Yield the remaining batches, then check that the stream is complete."""
         for batch in self._reader:
             yield _sound(batch)
         self._check_end()
@@ -180,7 +180,7 @@ class _FullReads(io.RawIOBase):
     """A file whose reads return all requested bytes. Arrow's reader would mistake fewer for the end."""
 
     ended = False
-    """A read returned fewer bytes than requested."""
+    """True if a read returned fewer bytes than requested."""
 
     def __init__(self, text: DecompressedStream) -> None:
         self._text = text

@@ -38,7 +38,7 @@ def wrong_count(location: str, promised: int, got: int) -> DataError:
 
 _OF_MISSING = "; impute as the first step of the config fills in missing values"
 _MOST_TOLD, _MOST_LOOKED_AT = 8, 1000
-"""The most columns whose invalid values one error lists, and the rows in which it searches for them."""
+"""Largest number of columns whose invalid values one error lists, and of bad rows that it searches for them."""
 
 
 @dataclass(eq=False)
@@ -55,14 +55,14 @@ class Chunk(ABC):
     picked: Array | None = field(default=None, kw_only=True)
     """The row numbers within the file, if other rows between them were left out."""
     above: int = field(default=0, kw_only=True)
-    """Rows before these that belong to the same chunk, and were passed on at a pause."""
+    """Number of rows of the same chunk that were passed on earlier, because the input paused after them."""
     added: pa.Table | None = field(default=None, kw_only=True, repr=False)
     """Passthrough columns that do not come from the reader."""
     pressing: bool = field(default=False, kw_only=True)
-    """True if nothing may follow for a while, so that the results are wanted before more rows arrive."""
+    """True if the input pauses after these rows, so that their results should not wait for more rows."""
 
     def shift(self, rows: int) -> Self:
-        """Return the chunk in a data set whose earlier parts have so many rows."""
+        """Return the chunk with row numbers for a data set whose earlier parts have `rows` rows."""
         return replace(self, start=self.start + rows, before=self.before + rows)
 
     @property
@@ -75,7 +75,7 @@ class Chunk(ABC):
         return self.first_row + row if self.picked is None else int(self.picked[row])
 
     def pieces(self, height: int) -> Iterator[Self]:
-        """Yield the rows in chunks of `height`. The last may be lower."""
+        """Yield the rows in chunks of `height` rows. The last may have fewer."""
         if self.rows <= height:
             yield self
             return
@@ -91,16 +91,16 @@ class Chunk(ABC):
 
     @abstractmethod
     def _filtered(self, rows: Mask) -> Self:
-        """Return the data of these rows."""
+        """Return the chunk with the data of the rows where a mask is true. `selected` then sets their numbers."""
 
     def matrix(self, dtype: np.dtype[Any]) -> Floats:
-        """Return the features (rows, n_features) in `dtype`, in any memory order. Refuse invalid values by location."""
+        """Return the features (rows, n_features) in `dtype`, in any memory order. Raise DataError if one is invalid."""
         return dense(self.numbers(dtype))
 
     def numbers(self, dtype: np.dtype[Any], fitting: bool = False) -> InputRows:
-        """Return the features, sparse if the reader is. Refuse the first invalid value of each column of the chunk.
+        """Return the features, sparse if the reader is. Raise DataError with the first invalid value of each column.
 
-        Errors have more advice for the `fitting` of a map.
+        The error has more advice if a map is being fitted (`fitting`).
         """
         X, sound = self.decode(dtype)
         if not sound:
@@ -119,7 +119,7 @@ class Chunk(ABC):
 
     @abstractmethod
     def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
-        """Yield the first invalid value of each row that has one. `X`, from `decode`, is complete after the first."""
+        """Yield the first invalid value of each row that has one. The first step completes `X`, which `decode` made."""
 
     def located(self, invalid: InvalidValueError) -> DataError:
         """Return the error for an invalid value of this chunk, with its location."""
@@ -149,14 +149,14 @@ class Chunk(ABC):
     @property
     @abstractmethod
     def _passthrough(self) -> pa.Table | None:
-        """Those that the reader read."""
+        """The passthrough columns that come from the reader, or None if there are none."""
 
 
 class Wanted(NamedTuple):
     """A request for chunks: the columns to read, and the number of rows in a chunk.
 
     `typed_passthrough` matters to text formats only: their passthrough columns then get an inferred type. With
-    `set_aside`, a row that breaks the format is a row with an invalid value, if its end is known.
+    `set_aside`, a row that breaks the format counts as a row with an invalid value, if its end can be found.
     """
 
     columns: Columns
@@ -175,13 +175,13 @@ class Reader(Table, ABC):
     """A table that is read in chunks. It is a context manager."""
 
     seekable: bool = False
-    """Rows can be found without reading earlier ones: `select_rows` and `blocks` work."""
+    """True if rows can be found without reading earlier rows: then `select_rows` and `blocks` work."""
     in_memory: bool = False
-    """All rows are in memory."""
+    """True if all rows are in memory."""
     counts_rows: bool = True
-    """The chunks must have as many rows together as `rows` promises."""
+    """True if it is an error when all chunks together do not have `rows` rows."""
     sparse: bool = False
-    """Rows are decoded as sparse rows."""
+    """True if rows are decoded as sparse rows."""
     first: int = 0
     """Number of the first row to read."""
     limit: int | None = None
@@ -193,11 +193,11 @@ class Reader(Table, ABC):
     format: Format
     """Format of a file or of the first part of a data set."""
     keys: Mapping[str, pa.Scalar] = MappingProxyType({})
-    """Columns with one value each, which the folders of a part name. They come last."""
+    """Columns from names of folders, such as year=2024, with one value each. They are the last columns."""
     _place: Location
 
     def add_keys(self, keys: Keys) -> None:
-        """Add columns with one value, except those that the file itself has. Formats without names have none."""
+        """Add columns with one value, except those that the file itself has. Formats without names ignore this."""
         return
 
     @property
@@ -231,7 +231,7 @@ class Reader(Table, ABC):
         return view
 
     def blocks(self) -> Array:
-        """Return the first rows of blocks that can be read separately, and the number of all rows."""
+        """Return the number of the first row of each block that can be read separately, then the number of all rows."""
         return np.array([0, self.rows or 0])
 
     def coding(self, names: Iterable[str]) -> Self:
@@ -242,7 +242,7 @@ class Reader(Table, ABC):
         return self
 
     def settled(self) -> Self:
-        """Return a view whose fields have the widths that depend on all rows. A stream is copied for that.
+        """Return a view whose fields have their final widths, which may depend on all rows. A stream is copied first.
 
         It shares the open file with this reader.
         """
@@ -253,7 +253,7 @@ class Reader(Table, ABC):
         return self.chunks_of(Wanted(columns, keep, height, **how))
 
     def chunks_of(self, wanted: Wanted) -> Iterator[Chunk]:
-        """Yield the chunks. None may be missing."""
+        """Yield the chunks that are requested. Raise DataError if there are more or fewer rows than promised."""
         promised, got = self.rows if self.counts_rows else None, 0
         for chunk in self._chunks(wanted):
             if self.limit is not None and chunk.rows > self.limit - got:
@@ -274,7 +274,7 @@ class Reader(Table, ABC):
 
     @abstractmethod
     def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
-        """Yield the chunks of the format, before their rows are counted."""
+        """Yield the chunks as the format stores them; `chunks_of` counts their rows."""
 
     def locate(self, row: int) -> tuple[str, int]:
         """Return the file that holds a row, and the number of the row in it."""
@@ -289,7 +289,7 @@ class Reader(Table, ABC):
         return self._place.digest()
 
     def check_unchanged(self) -> None:
-        """Refuse a file that has changed since it was listed or opened."""
+        """Raise DataError if the file has changed since it was listed or opened."""
         if self.origin is None:
             return
         place, stamp = self.origin
@@ -325,10 +325,10 @@ def damage(location: object, expected: str, kinds: tuple[type[Exception], ...]) 
     except kinds as error:
         if (
             isinstance(error, MemoryError) and MemoryError not in kinds
-        ):  # Arrow's own is one of its exceptions
+        ):  # also ArrowMemoryError, an ArrowException
             raise
         if isinstance(error, OSError) and "://" in str(location) and is_of_transport(error):
             raise unreachable(location, error) from error
-        if isinstance(error, OSError) and error.errno:  # damage is an OSError without a number
+        if isinstance(error, OSError) and error.errno:  # without a number, it means damage
             raise refused(location, error) from error
         raise DataError(f"{location}: expected {expected}, got: {first_line(error)}") from error

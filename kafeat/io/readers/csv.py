@@ -32,7 +32,7 @@ from kafeat.io.readers.text_stream import (
 )
 from kafeat.io.storage.base import Location
 
-# A shell passes these two on as they are written.
+# Ways to write a tab on the command line, which a shell does not change.
 _TABS = ("\\t", "tab")
 
 
@@ -109,7 +109,7 @@ class UntypedReader(TextReader, KeyedReader):
 
 
 class CsvReader(UntypedReader):
-    """A reader of a CSV file or object, or of standard input (`-`), which can be read once."""
+    """A reader of a CSV file or object, or of standard input (`-`), which can be read only once."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class CsvReader(UntypedReader):
                         f"{self.location}: expected text in latin-1, got control characters: --encoding {name} reads "
                         "them"
                     )
-            if doubted and is_utf8(text.look(LOOK), asked.encoding):  # the encoding is that of a model
+            if doubted and is_utf8(text.look(LOOK), asked.encoding):  # the encoding comes from a model
                 raise DataError(
                     f"{self.location}: expected text in {asked.encoding}, as the model was fitted on, got UTF-8: "
                     f"--encoding utf-8 reads it, or --encoding {asked.encoding} if it is none"
@@ -166,11 +166,11 @@ class CsvReader(UntypedReader):
         return inferred(self._sniffed.values[index], self._dialect(index))
 
     def _batches(self, indices: list[int], wanted: Wanted, broken: Broken) -> Iterator[pa.RecordBatch | None]:
-        """Yield batches of text. The header is read as a row and dropped: names may be repeated or quoted."""
+        """Yield batches of text. The header is read as a row and dropped, because names may be repeated or quoted."""
         done = -self._sniffed.skip
         with self._text.opened() as text:
             for rows, line, byte in whole_rows(self.location, text, self._delimiter, self._sniffed.block):
-                if byte and rows.startswith(BOM):  # Arrow drops one, which counts only where the text begins
+                if byte and rows.startswith(BOM):  # Arrow drops one, but here it is text
                     rows = BOM + rows
                 if rows:
                     # Arrow's handler for rows of another width fails silently on text that is not UTF-8.
@@ -191,7 +191,7 @@ class CsvReader(UntypedReader):
     def _parsed(
         self, rows: bytes, indices: list[int], set_aside: bool, broken: Broken, done: int
     ) -> pa.Table:
-        """Return columns of rows, after those that are `done`. With `set_aside`, one of another width is all null."""
+        """Parse `rows`, which follow `done` earlier rows. With `set_aside`, a row of another width becomes nulls."""
         names, bad = [str(i) for i in range(len(self._sniffed.fields))], list[int]()
 
         def take(row: pa_csv.InvalidRow) -> str:
@@ -222,7 +222,7 @@ class CsvReader(UntypedReader):
         return table
 
     def _damage(self, message: str, rows: bytes, done: int) -> str:
-        """Return the problem that Arrow found in rows after those that are `done`."""
+        """Return a message for Arrow's error about `rows`, which follow `done` earlier rows."""
         ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
         if not ragged:
             return f"after {max(0, done)} rows: expected CSV, got: {message}"
@@ -241,9 +241,9 @@ class CsvReader(UntypedReader):
         return f"{row}: expected {ragged[2]} fields, got {ragged[3]}{advice}"
 
 
-# Control characters of Latin-1, which in other encodings are letters and signs, as UTF-8.
+# Control characters, in UTF-8, that Latin-1 makes of the letters and signs of other encodings.
 _LATIN_1, _CONTROLS = "iso8859-1", re.compile(rb"\xc2[\x80-\x9f]")
-# A line of Excel, which is not a row.
+# A line such as sep=; that Excel writes before the header.
 _SEP = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=([,;\t|])"?\r?\n')
 _LONGEST_SEP = 16
 _STRAY_RETURN = re.compile(rb"\r(?![\r\n])")

@@ -1,4 +1,4 @@
-"""Find what a CSV file holds apart from its table: titles, units, totals, notes, and columns without names."""
+"""Find what a CSV file contains besides its table: titles, units, totals, notes, and columns without names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORDS = re.compile(r"[^0-9]*[^\W0-9]")
 
 
 def too_wide(text: DecompressedStream, delimiter: str, rows: Sequence[list[str]], width: int) -> str:
-    """Return the remedy if some rows are too wide by a delimiter at their end, and others keep their last field."""
+    """Return advice if some rows have one field too many only because they end with a delimiter, or an empty text."""
     wide = [row for row in rows if len(row) > width]
     if not wide or any(len(row) > width + 1 or row[-1].strip() for row in wide):
         return ""
@@ -39,7 +39,7 @@ def odd_rows_of(
 ) -> str:
     """Describe columns without names and values, units below the names, or notes below the rows, with the remedy."""
     full = [at for at, row in enumerate(lines) if len(row) == len(fields)]
-    above = text.dropped + 1  # the number of the first line, and so of all if no value holds the end of one
+    above = text.dropped + 1  # the number of the first line: that of row i is i more if no value spans lines
     if (
         len(fields) == 1
         and len({len(row[0].split()) for row in lines if row} - {0}) == 1
@@ -72,7 +72,7 @@ def odd_rows_of(
 
 
 def totals_of(last: Sequence[str], fields: Sequence[Field], columns: Sequence[list[str]]) -> str | None:
-    """Return the value that shows that the last row has totals, or None: a word, or a sum next to a blank or sign."""
+    """Return the value that shows that the last row has totals (such as `total`, or a blank next to a sum), or None."""
     values = [*map(str.strip, last)]
     words = (
         value
@@ -95,7 +95,7 @@ def totals_of(last: Sequence[str], fields: Sequence[Field], columns: Sequence[li
 
 
 def line_of_names(rows: Sequence[list[str]], first: int = 0) -> int:
-    """Return the row of names: the first one, or after titles the first row of the usual width that has only words."""
+    """Return the index of the row of names: `first` or, after titles, the next row of usual width with only words."""
     width, top = Counter(map(len, filter(None, rows))).most_common(1)[0][0], rows[first]
     title = len(top) < width or (width > 2 and bool(top[0].strip()) and not any(map(str.strip, top[1:])))
     groups = width > 2 and [*map(str.strip, top)].count("") > 1  # names of groups of columns, above the names

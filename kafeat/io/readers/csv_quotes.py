@@ -1,4 +1,4 @@
-"""Pieces of whole rows of CSV text for Arrow's reader, with their quotes checked."""
+"""Divide CSV text into pieces of whole rows for Arrow's reader, and check its quotes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kafeat.errors import DataError
 from kafeat.io.readers.text_stream import LONGEST, DecompressedStream, whole_lines
 
 _QUOTE, _LF, _CR = b'"\n\r'
-# In Latin-1 these are control characters, which do not occur in text.
+# Letters and signs of cp1252, but control characters of Latin-1, which do not occur in text.
 _OF_WINDOWS = re.compile(rb"[\x80-\x9f]")
 BOM = b"\xef\xbb\xbf"
-# Python before 3.11.5 reads possessive groups wrongly. Other groups keep memory for each repeat, so these have a limit.
+# Python before 3.11.5 has errors in possessive groups. Other groups need memory for each repeat: repeats are limited.
 _WITHIN = re.compile(b'[^"]*+(?:""[^"]*+){0,4096}')
 """A quoted value up to the quote that closes it."""
 
@@ -23,7 +23,7 @@ _WITHIN = re.compile(b'[^"]*+(?:""[^"]*+){0,4096}')
 def whole_rows(
     location: str, text: DecompressedStream, delimiter: str, size: int
 ) -> Iterator[tuple[bytes, int, int]]:
-    """Yield whole rows, about `size` bytes or those before a pause, with the line and the byte at which they begin."""
+    """Yield whole rows, about `size` bytes at a time or up to a pause, with the line and byte at which they begin."""
     quotes, held, line, at = Quotes(delimiter), list[bytes](), 1, 0
     for lines in whole_lines(location, text, size, returns=True):
         problem = quotes.problem(lines) if lines else None
@@ -48,9 +48,9 @@ def whole_rows(
 
 
 def not_utf8(data: bytes, line: int = 1, at: int = 0, whole: bool = True) -> str | None:
-    """Describe the first bytes that are not UTF-8, or return None. Data begin at a line and a byte of their text.
+    """Return a message about the first bytes that are not UTF-8, or None. `line` and `at` are where `data` begins.
 
-    If they are not `whole`, their last character may continue.
+    Unless the data are `whole`, their last character may be incomplete.
     """
     try:
         codecs.utf_8_decode(data, "strict", whole)
@@ -65,7 +65,7 @@ def not_utf8(data: bytes, line: int = 1, at: int = 0, whole: bool = True) -> str
 
 
 class Quotes:
-    """Checks the quotes of a text, piece by piece.
+    """Checks the quotes of a CSV text, piece by piece.
 
     A quote at the beginning of a value opens it, and the next quote closes it; the value must end there. Two quotes
     within a quoted value stand for one. In a value that does not begin with a quote, quotes are ordinary characters.
@@ -81,18 +81,18 @@ class Quotes:
             b'(?:[^"]++|(?<=%b)"%b"%b(?=%b)|(?<!%b)"){0,4096}' % (end, _WITHIN.pattern, blanks, end, end)
         )
         self.inside = False
-        """A quoted value has not ended."""
+        """True if a quoted value has not ended yet."""
         self.complete = 0
         """Bytes of the last piece up to the end of its last row, or 0 if this is not known."""
         self._line, self.opened = 1, 1
-        """The lines in which the next piece begins, and in which the last quoted value does."""
+        """The numbers of the lines in which the next piece and the last quoted value begin."""
         self.line_end = b""
 
     def problem(self, data: bytes) -> str | None:
         """Check the next piece, which ends with a line or the text, and return the problem of its quotes, if any."""
         if not self.line_end:
             self.line_end = b"\n" if b"\n" in data else b"\r"
-            if data.startswith(BOM):  # a quote may follow it, as it may follow a delimiter
+            if data.startswith(BOM):  # a quote may follow it like a delimiter
                 data = self._ends[:1] * len(BOM) + data[len(BOM) :]
         self.complete = len(data)
         problem = None if self._all_in_place(data) else self._follow(b"\n" + data)
@@ -153,7 +153,7 @@ class Quotes:
 
 
 def _end(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
-    """Return the end of all matches in a row, the first of which begins at `at`."""
+    """Return the end of consecutive matches, the first of which begins at `at`."""
     while (match := pattern.match(data, at)) is not None and match.end() > at:
         at = match.end()
     return at

@@ -57,7 +57,7 @@ def sniff(
     asked: Asked,
     seen: Collection[str] = (),
 ) -> CsvHead:
-    """Inspect the first rows. `text` returns them again afterwards.
+    """Inspect the first rows of a CSV text. Reading `text` afterwards returns them again.
 
     The rows before a pause are enough if they have values for the columns in `seen`, or for all without a header.
     """
@@ -98,12 +98,12 @@ def sniff(
 
 
 def found_delimiter(location: str, text: DecompressedStream, usual: str) -> str:
-    """Return the delimiter that gives every line from the names on the same number of fields, or else the usual one."""
+    """Return the delimiter that splits every line, from the names on, into equally many fields, or else `usual`."""
     head = text.look(LOOK)
     while not (text.whole or re.search(rb"[^\r\n][\r\n]", head) or len(head) >= LOOK):
         head = text.look(LOOK, beyond=len(head))
     first = re.split(rb"[\r\n]", head.lstrip(b"\r\n"), maxsplit=1)[0]
-    where = first if re.search(b"[,;\t|]", first) else head  # a title has none
+    where = first if re.search(b"[,;\t|]", first) else head  # a title contains no delimiter
     marks = [usual, *(mark for mark in ",;\t|" if mark != usual and mark.encode() in where)]
     even = [mark for mark in marks if _even(location, head, mark, text.whole)] if len(marks) > 1 else []
     if len(even) > 1:
@@ -145,7 +145,7 @@ def _first_rows(
 
 
 def _show(rows: list[list[str]], seen: Collection[str] | None) -> bool:
-    """Return true if rows have values for these columns below their names. None means all columns, without names."""
+    """Return true if rows have values for all columns in `seen`; None stands for all columns, without a header."""
     rows = [row for row in rows if row]
     if not rows:
         return False
@@ -155,7 +155,7 @@ def _show(rows: list[list[str]], seen: Collection[str] | None) -> bool:
 
 
 def _parsed(location: str, head: bytes, delimiter: str, whole: bool) -> list[list[str]]:
-    # Invalid UTF-8 is refused by the reader, wherever it occurs.
+    # The reader rejects invalid UTF-8, wherever it occurs.
     text = head.decode("utf-8-sig", errors="replace")
     csv.field_size_limit(LONGEST * 2)
     try:
@@ -166,11 +166,11 @@ def _parsed(location: str, head: bytes, delimiter: str, whole: bool) -> list[lis
 
 
 def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) -> tuple[Field, ...]:
-    """Return the fields of columns with these first values."""
+    """Guess the fields of columns from their first values."""
     fields = [_field(name, values, asked) for name, values in zip(names, columns, strict=True)]
     clear = [field.dialect for field in fields if not field.problem]
     decimals, groups = any(one.decimal == "," for one in clear), any(one.thousands == "," for one in clear)
-    if decimals != groups:  # 1,234 is as in the other columns
+    if decimals != groups:  # read 1,234 as in the other columns
         told = replace(
             asked,
             decimal=asked.decimal or "," * decimals or None,
@@ -196,7 +196,7 @@ def _doubted(field: Field, values: Sequence[str]) -> Field:
 
 
 def _field(name: str, values: list[str], asked: Asked) -> Field:
-    """Return a number field if most filled cells are numbers. A stray word must be refused, not drop the column."""
+    """Return a number field if most filled cells are numbers: a stray word must be an error, not make it text."""
     numbers = doubles(values) if asked.plain else None
     if numbers is not None:
         return _odd(Field(name, "number", None, "numbers", dialect=asked.dialect), values, numbers)
@@ -205,10 +205,10 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
     if values and not filled:
         return Field(name, "text", None, "empty fields", dialect=dialect)
     counts = Counter(value.strip() for value in values) if len(filled) < len(values) else {}
-    words_in_order = (*asked.dialect.nulls, r"\N")  # that of MySQL is one of the usual words
+    words_in_order = (*asked.dialect.nulls, r"\N")  # \N, of MySQL, is one of the default words
     missing = {word: counts[word] for word in words_in_order if word in counts and word in nulls}
     number = Field(name, "number", None, "numbers", dialect=dialect, missing=missing)
-    # Without bytes that are not UTF-8, which may be a unit or a blank. The reader refuses them in their place.
+    # Leave out bytes that are not UTF-8, which may be a unit or a blank. The reader rejects them where they occur.
     texts = [
         text.replace("\ufffd", "") if "\ufffd" in text else text for text in map(values.__getitem__, filled)
     ]
@@ -239,7 +239,7 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
 
 
 def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
-    """Return a field of numbers with what is unusual: codes, which are not numbers, and numbers for missing values."""
+    """Return a number field with its markers such as -999 and codes such as 007, or text if all values are codes."""
     lines = "\n".join(["", *texts, ""])
     code = _EXPONENT.search(lines) if "e" in lines or "E" in lines else None
     if code is not None and not isinstance(texts[0], JsonNumber):
@@ -260,15 +260,15 @@ def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
 
 
 def _have_stems(texts: Sequence[str]) -> bool:
-    """Return true if all texts have the same number of digits, and some go on after a hyphen, like ZIP codes."""
+    """Return true if all texts begin with equally many digits, and continue after a hyphen if at all (ZIP codes)."""
     stems = {len(match[1]) for match in map(_STEM.fullmatch, map(str.strip, texts)) if match}
     return len(stems) == 1 and all(map(_STEM.fullmatch, map(str.strip, texts)))
 
 
 def _beside_commas(fields: list[Field], columns: Sequence[list[str]], asked: Asked) -> list[Field]:
-    """Return the fields of a file with decimal commas, in which 1.234 may be a number above a thousand.
+    """Return the fields of a file with decimal commas, in which 1.234 may mean 1234.
 
-    If other columns have decimal points, it may also be a decimal, and so may later rows of a column of whole numbers.
+    If other columns have decimal points, 1.234 may also be a decimal, even in later rows of a column of whole numbers.
     """
     again, whole, points = list(fields), set[int](), False
     for i, (field, values) in enumerate(zip(fields, columns, strict=True)):
@@ -295,11 +295,11 @@ def _beside_commas(fields: list[Field], columns: Sequence[list[str]], asked: Ask
 
 
 _NARROW = 256
-"""With more columns than this, pieces are larger, because each of them costs time for each column."""
+"""With more columns than this, the text is parsed in larger pieces, because each piece costs time for each column."""
 
 
 class JsonNumber(str):
-    """The digits of a JSON number, whose decimal mark is a point. In the first rows, it is distinguished from text."""
+    """A JSON number as text, with a decimal point. Its class distinguishes it from JSON strings in the first rows."""
 
 
 # A double holds every number of at most 15 digits.
@@ -315,7 +315,7 @@ _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}")
 _STEM = re.compile("([0-9]{3,})(?:-[0-9]+)?")
 _EXCEL = re.compile('="[^"]*"')
 _FAR = 1e6
-"""A number such as 1E50 is a code, if it is so many times as large as the largest of all others, which are whole."""
+"""Among whole numbers, a value such as 1E50 is a code if it is this many times as large as the largest of them."""
 _NINES = frozenset(sign * (10.0**digits - 1.0) for digits in range(2, 10) for sign in (-1.0, 1.0))
 """Numbers of nines. If all other values are far away, they stand for missing values, such as -999."""
 
@@ -337,7 +337,7 @@ def typed(
     types: Mapping[str, tuple[pa.DataType, Dialect | None]],
     start: int,
 ) -> pa.Table:
-    """Convert the text columns of `table` to `types`, by a dialect. Refuse a value that does not fit, with its row."""
+    """Convert the text columns of `table` to `types`, by their dialects. Raise DataError if a value does not fit."""
     pairs = zip(types.items(), table.columns, strict=True)
     columns = [_typed(location, text, name, kind, start, dialect) for (name, (kind, dialect)), text in pairs]
     return pa.Table.from_arrays(
@@ -363,7 +363,7 @@ def _typed(
 
 
 def _advice(text: pa.ChunkedArray, dialect: Dialect | None) -> str:
-    """Return how to read a value that does not fit the type of its column."""
+    """Return advice on how to read a value that does not fit the type of its column."""
     if dialect is None:
         return "; a CSV output keeps it as it is"
     if _as(_present(text, dialect), pa.float64()) is not None:
@@ -393,7 +393,7 @@ def _as(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
 
 
 def _is_double(text: str) -> bool:
-    """Return true if a double is exactly this number, or is written with the same number of digits."""
+    """Return true if a double equals this number, or equals it when rounded to the same number of digits."""
     if _NAME.match(text):
         return False
     if NOT_FINITE.fullmatch(text):

@@ -28,7 +28,7 @@ OpenFile = Callable[[Part], Reader]
 class DatasetReader(Reader):
     """A reader of all parts, which are opened one after the other. Rows are numbered across parts."""
 
-    counts_rows = False  # only its parts do: to add up their rows, we would have to open all of them
+    counts_rows = False  # each part checks its rows; the sum is only known after opening all parts
 
     def __init__(self, location: str, parts: Sequence[Part], open_file: OpenFile) -> None:
         self.location, self._parts, self._open_file = location, parts, open_file
@@ -47,7 +47,7 @@ class DatasetReader(Reader):
             self.fields = first.fields
 
     def _first(self) -> Reader:
-        """Open the first part with rows, since an empty part shows no types. If all are empty, open the first."""
+        """Open the first part that has rows, since an empty part shows no types. If all are empty, open the first."""
         for part in self._parts:
             reader = self._open_file(part)
             if reader.rows != 0:
@@ -114,7 +114,7 @@ class DatasetReader(Reader):
                 start += rows
 
     def chunks_with(self, rows: Array, wanted: Wanted) -> Iterator[Chunk] | None:
-        """Return chunks of only the blocks that hold these rows (ascending), or None if rows cannot be found."""
+        """Return chunks of only the blocks that contain these rows (ascending), or None if blocks cannot be found."""
         starts = self._starts
         if starts is None or not self._seekable or self.limit is not None:
             return None
@@ -144,7 +144,7 @@ class DatasetReader(Reader):
             raise
 
     def _check(self, reader: Reader, wanted: Wanted) -> None:
-        """Refuse a part that lacks a column or, without names, has another number of columns."""
+        """Raise DataError if a part lacks a column or, without column names, has another number of columns."""
         if not (self.positional or reader.positional):
             match(reader, wanted.columns, wanted.keep)
         if self.positional and len(reader.fields) != len(self.fields):

@@ -36,7 +36,7 @@ Row = dict[str, Any]
 """Values by their keys: text, numbers as text, booleans and None."""
 _BOM = b"\xef\xbb\xbf"
 _MOST_CELLS = 1 << 23
-"""The most values to make at a time. Rows may have different keys, so there may be far more cells than bytes."""
+"""Largest number of cells to make at a time. If rows have different keys, there are far more cells than bytes."""
 _BETWEEN = "\n,0,\n"
 """The text that joins lines to one JSON list. Objects and strings cannot contain it, so no row spans two lines."""
 
@@ -113,7 +113,7 @@ class JsonlReader(UntypedReader):
     def _batches(self, indices: list[int], wanted: Wanted, broken: Broken) -> Iterator[pa.RecordBatch | None]:
         names = [self.fields[index].name for index in indices]
         own = {names[indices.index(i)]: how for i, how in self._respelled.items() if i in indices}
-        # The first of a name is the feature, and a copy that is kept has the number as it is.
+        # The first column of a name is the feature; a second one is passed through with its numbers unchanged.
         keys = [
             f"\0{name}" if name in own and name not in names[:at] else name for at, name in enumerate(names)
         ]
@@ -147,7 +147,7 @@ def _lines(text: bytes) -> list[bytes]:
 
 
 def _parsed(lines: list[bytes], number: type[str]) -> tuple[list[Row], dict[int, str]]:
-    """Return the row of every line, and the problems of lines by their positions. The row of such a line is empty."""
+    """Return a row for every line, and the problems of invalid lines, whose rows are empty, by their positions."""
     decoder = json.JSONDecoder(
         parse_float=number, parse_int=number, parse_constant=_refuse, object_pairs_hook=_object
     )
@@ -165,7 +165,7 @@ def _parsed(lines: list[bytes], number: type[str]) -> tuple[list[Row], dict[int,
 
 
 def _plain(lines: list[bytes], decoder: json.JSONDecoder) -> list[Row]:
-    """Parse all lines at once. ValueError means that they must be checked one by one."""
+    """Parse all lines at once. Raise ValueError if lines may be invalid and must be checked one by one."""
     text = _BETWEEN.join(line.decode() for line in lines)
     values = decoder.decode(f"[{text}]")
     rows: list[Row] = values[::2]
@@ -216,22 +216,22 @@ def _refuse(constant: str) -> None:
 
 
 def _text(value: Any) -> str | None:
-    """Return a value as text. A boolean is spelled as in JSON, and the others are unchanged."""
+    """Return a value as text. A boolean is spelled as in JSON; text and None are returned unchanged."""
     return ("false", "true")[value] if isinstance(value, bool) else value
 
 
 def _respelled(value: Any, dialect: Dialect) -> str | None:
-    """Return a number in the dialect of the text in the same column. Text stays: a point may separate thousands."""
+    """Return a JSON number as the dialect of its column writes it. Text is unchanged: it may be in that dialect."""
     if type(value) is not JsonNumber:
         return _text(value)
     return value.replace(".", dialect.decimal) + "".join(() if dialect.bare else dialect.units[:1])
 
 
 def _batch(rows: list[Row], names: list[str]) -> pa.RecordBatch:
-    """Return these columns as text."""
+    """Return a batch of text with the columns of these names."""
     kind = pa.struct([(name, pa.string()) for name in names])
     try:
         values = pa.array(rows, kind)
-    except pa.ArrowTypeError:  # a boolean
+    except pa.ArrowTypeError:  # a value is a boolean
         values = pa.array([{name: _text(row.get(name)) for name in names} for row in rows], kind)
     return pa.RecordBatch.from_struct_array(values)

@@ -71,7 +71,7 @@ def tidied(lines: bytes) -> bytes:
 
 
 def cut(pieces: Iterable[bytes], height: int) -> Iterator[tuple[bytes, int]]:
-    """Yield the lines of the pieces, `height` at a time, and their number. The last may be fewer."""
+    """Regroup pieces of lines: yield `height` lines at a time (the last time perhaps fewer), and their number."""
     waiting: list[bytes] = []
     have = 0
     for piece in pieces:
@@ -90,8 +90,8 @@ def cut(pieces: Iterable[bytes], height: int) -> Iterator[tuple[bytes, int]]:
 
 
 def parsed(lines: bytes) -> Entries:
-    """Parse tidied lines."""
-    with suppress(ValueError):  # also those of Arrow
+    """Parse lines from `tidied` to sparse rows. An invalid line becomes an empty row and an entry of `broken`."""
+    with suppress(ValueError):  # Arrow's errors are ValueErrors too
         return _plain(lines)
     rows = lines.decode("utf-8", errors="replace").split("\n")[:-1]
     problems = ((row, _problem(line)) for row, line in enumerate(rows))
@@ -110,7 +110,7 @@ def _plain(lines: bytes) -> Entries:
     begins, ends = before_mark[after_token] + 1, marks[after_token]
     before = np.searchsorted(begins, _newlines(text))
     counts = np.diff(before, prepend=0)
-    if not (counts & 1).all():  # a label, and pairs
+    if not (counts & 1).all():  # a label and pairs make an odd number of tokens
         raise ValueError
     first = before - counts
     in_pair = np.ones(len(begins), bool)
@@ -127,7 +127,7 @@ def _plain(lines: bytes) -> Entries:
 
 
 def _numbers(tokens: bytes, lengths: Array) -> npt.NDArray[np.float64]:
-    """Parse adjacent tokens as numbers."""
+    """Parse concatenated tokens of these lengths as numbers."""
     offsets = np.append(0, np.cumsum(lengths)).astype(np.int64)
     spelled = pa.LargeStringArray.from_buffers(len(lengths), pa.py_buffer(offsets), pa.py_buffer(tokens))
     return stored(spelled.cast(pa.float64()))
@@ -140,7 +140,7 @@ def _columns(indices: Array, starts: Array, lengths: Array, last_but_one: Array)
     ascending = np.diff(indices) > 0
     turns = starts[1:-1]
     ascending[turns[(turns > 0) & (turns < len(indices))] - 1] = True
-    # An index in plain digits has as many characters as digits. So has 1e2, whose e the second line finds.
+    # An index in plain digits has as many characters as digits. The second line rejects 1e2, which has as many too.
     digits = lengths == np.searchsorted(_POWERS, indices, side="right")
     digits &= (lengths < 3) | ((last_but_one >= ord("0")) & (last_but_one <= ord("9")))
     if not (indices.min() >= 1 and indices.max() <= MOST_INDEX and ascending.all() and digits.all()):
@@ -219,7 +219,7 @@ class LibsvmReader(TextReader):
         return view
 
     def _spooled(self) -> TextInput:
-        """Copy a stream to a temporary file, to read it twice. It is closed with the reader."""
+        """Copy a stream to a temporary file, to read it twice. Closing the reader deletes the file."""
         with self._text.opened() as text:
             copied = tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".libsvm")  # noqa: SIM115
             file = self._files.enter_context(copied)
@@ -245,7 +245,7 @@ class LibsvmReader(TextReader):
         self._files.close()
 
     def _pieces(self) -> Iterator[bytes]:
-        """Yield whole lines without comments."""
+        """Yield blocks of whole lines, without comments and empty lines."""
         with (self._copy or self._text).opened() as text:
             for lines in whole_lines(self.location, text, BLOCK):
                 yield tidied(lines if lines.endswith(b"\n") or not lines else lines + b"\n")
@@ -258,7 +258,7 @@ class LibsvmChunk(SparseChunk):
     lines: bytes
     kept: pa.Schema
     strict: bool
-    """A row that breaks the format has no label."""
+    """True if a row that breaks the format is an error when labels are passed through."""
     first_column = 1
 
     @cached_property
@@ -292,7 +292,7 @@ class LibsvmChunk(SparseChunk):
         )
 
     def _check_labels(self, labels: Array, sound: Mask, whole: bool) -> None:
-        """Refuse labels that are not exact, or not `whole` if the first ones are."""
+        """Raise DataError for labels that a double does not hold exactly, or that must be `whole` but are not."""
         odd = ~_whole(labels) if whole else np.abs(labels) >= EXACT
         for row in np.flatnonzero(sound & odd):
             line = self.lines.split(b"\n", row + 1)[row]
@@ -311,6 +311,6 @@ def _whole(labels: Array) -> Mask:
 
 
 def _lost(written: str, label: np.float64) -> bool:
-    """Return true if the digits mean another number than the one that was read."""
+    """Return true if the label, as a double, is not exactly the whole number that was written."""
     digits = written.lstrip("+-")
     return digits.isdecimal() and (np.isinf(label) or int(written) != int(label))

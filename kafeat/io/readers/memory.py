@@ -28,7 +28,7 @@ _REFUSED = (pa.ArrowException, TypeError, ValueError, OverflowError)
 def reader_of(data: object) -> Reader:
     """Return a reader of an array (rows, features), a sparse matrix of SciPy, or a table that supports Arrow.
 
-    An array is anything that NumPy can convert, or a column of lists in Arrow. A reader is returned as it is.
+    An array is anything that NumPy can convert, or a column of lists in Arrow. A reader is returned unchanged.
     """
     if isinstance(data, Reader):
         return data
@@ -47,14 +47,14 @@ def reader_of(data: object) -> Reader:
         if isinstance(data, pa.Table):
             return TableReader(data)
     array = array_of(data, "<array>", "array or a table")
-    # Rows are objects, such as lists in a column.
+    # An array of objects, such as lists, has one object for each row.
     return MemoryReader(
         array_of(array.tolist(), "<array>") if array.dtype == object and array.ndim == 1 else array
     )
 
 
 def array_of(data: object, place: str, what: str = "array") -> Array:
-    """Return a NumPy array of an array, of nested lists or of another library's array. Masked values become NaN."""
+    """Convert nested lists, or an array of any library, to a NumPy array. Masked values become NaN."""
     if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
         numbers = data.dtype.kind in "biuf"
         data = np.ma.filled(
@@ -116,12 +116,12 @@ def _is_readable(data: Any, name: object) -> bool:
 
 
 def table_of(columns: Mapping[str, Array]) -> pa.Table:
-    """Return a table of arrays (n,)."""
+    """Return a table with these arrays (n,) as columns."""
     return pa.table({name: pa.array(values) for name, values in columns.items()})
 
 
 def table_of_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return a table of rows, null where one lacks a column. A column of values of several types becomes text."""
+    """Return a table of rows, with null if a row lacks a column. A column with values of several types becomes text."""
     names = dict.fromkeys(name for row in rows for name in row)
     return pa.table({name: _column([row.get(name) for row in rows]) for name in names})
 
@@ -197,7 +197,7 @@ class TableReader(ArrowReader):
         yield from self._table.select(indices).to_batches()
 
     def digest(self) -> str:
-        """Return the SHA-256 of the Arrow stream in pieces of fixed height, whatever the chunks of the table."""
+        """Return the SHA-256 of the table as an Arrow stream with batches of fixed height, whatever its chunks are."""
         seen = _Hash()
         with pa.ipc.new_stream(pa.PythonFile(seen, mode="w"), self.schema) as writer:
             for _, piece in cut(self._table.to_batches(), DIGEST_ROWS):

@@ -1,6 +1,6 @@
 """Reader of NPY files and objects.
 
-They are read and not mapped: if a mapped file is truncated or its disk fails, the process is killed without a message.
+They are not memory-mapped: if a mapped file is truncated or its disk fails, the process is killed without a message.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class NpyReader(ArrayReader):
             failing.pop_all()
 
     def _read_header(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """Return shape and dtype, if the file is long enough for them."""
+        """Return shape and dtype. Raise ValueError if the file is too short for them."""
         local = isinstance(self._place, LocalPath)
         size = os.fstat(self._file.fileno()).st_size if local else int(self._file.size())
         head = np.empty(min(_HEAD, size), np.uint8)

@@ -62,7 +62,7 @@ class ParquetReader(ArrowReader):
             )
 
     def _opened(self, unit: Unit = "us") -> pq.ParquetFile:
-        """Open the file again. INT96 columns, which store no unit, are read in `unit`, and values beyond it wrap."""
+        """Open the file again. INT96 columns store no unit: they are read in `unit`, in which large values overflow."""
         options = {
             "coerce_int96_timestamp_unit": unit,
             "metadata": self._metadata,
@@ -74,7 +74,7 @@ class ParquetReader(ArrowReader):
         return pq.ParquetFile(self._place.open_random(), pre_buffer=True, **options)
 
     def _readable(self) -> pq.ParquetFile:
-        """Open the file. Some columns may have integers that Arrow cannot read, and only these are refused."""
+        """Open the file. If columns have integers too wide for Arrow, reading these is an error, but not opening."""
         try:
             return self._opened()
         except pa.ArrowNotImplementedError:
@@ -113,7 +113,7 @@ class ParquetReader(ArrowReader):
         promised, got = self._check_values(groups, names), 0
         left, row = self.rows or 0, self.first
         texts = [name for name, i in zip(names, indices, strict=True) if _has_text(self.schema.field(i).type)]
-        # Prefetched bytes are kept until the end of the call, so one call per row group bounds them.
+        # Prefetched bytes stay in memory until a call ends, so remote files get one call per row group.
         calls = [[group] for group in groups] if self._remote else [groups]
         with _damage(self.location):
             for call in calls:
@@ -131,7 +131,7 @@ class ParquetReader(ArrowReader):
 
     def _of_groups(self, height: int, groups: list[int], names: list[str]) -> Iterator[pa.RecordBatch]:
         exact = self._in_nanoseconds(names)
-        # The reader takes names as prefixes of paths, and may return more columns than requested.
+        # Arrow's reader treats names as prefixes of paths, and may return more columns than requested.
         batches = (
             batch.select(names) for batch in self._file.iter_batches(height, row_groups=groups, columns=names)
         )
@@ -182,7 +182,7 @@ class ParquetReader(ArrowReader):
         return schema
 
     def _check_values(self, groups: list[int], names: list[str]) -> int:
-        """Return the number of rows of row groups. Refuse a column with more or fewer values: Arrow would drop rows."""
+        """Return the number of rows of row groups. Raise DataError if a column has not as many values."""
         metadata, rows, requested = self._file.metadata, 0, set(names)
         leaves = [metadata.schema.column(j) for j in range(metadata.num_columns)]
         single = [
@@ -206,7 +206,7 @@ class ParquetReader(ArrowReader):
         return np.cumsum([0, *heights])
 
     def _groups(self) -> tuple[list[int], int]:
-        """Return the row groups that hold the rows to read, and the number of rows in them before these."""
+        """Return the row groups that contain the rows to read, and how many other rows in them come first."""
         edges, stop = self.blocks(), self.first + (self.rows or 0)
         groups = np.flatnonzero((edges[:-1] < stop) & (edges[1:] > self.first)).tolist()
         return groups, self.first - int(edges[groups[0]]) if groups else 0
@@ -224,7 +224,7 @@ def _has_text(kind: pa.DataType) -> bool:
 
 
 def _require_utf8(location: str, start: int, name: str, text: pa.Array) -> None:
-    """Refuse text that is not UTF-8, which the Parquet reader does not check."""
+    """Raise DataError for text that is not UTF-8, because Arrow's Parquet reader does not check that."""
     try:
         text.validate(full=True)
     except pa.ArrowInvalid:
@@ -242,15 +242,15 @@ def _require_utf8(location: str, start: int, name: str, text: pa.Array) -> None:
 def exact_unit(location: str, name: str, in_seconds: pq.ParquetFile, in_nanoseconds: pq.ParquetFile) -> Unit:
     """Return the unit in which every INT96 is exact: microseconds if there are no digits below them.
 
-    An INT96 is a day, and nanoseconds in it. Arrow wraps what 64 bits cannot hold. Both arguments are the same file,
-    read in these units. A value that the unit cannot hold is refused.
+    An INT96 consists of a day and the nanoseconds in it. If 64 bits cannot hold a value, Arrow wraps it. Both arguments
+    are the same file, read in these units. A value that the unit cannot hold is an error.
     """
     unit: Unit = "us"
     beyond: dict[Unit, tuple[int, int]] = {}
     pieces = [cut(file.iter_batches(_ROWS, columns=[name]), _ROWS) for file in (in_seconds, in_nanoseconds)]
     for (row, coarse), (_, fine) in zip(*pieces, strict=True):
         seconds, counts = (_counts(table.column(name)) for table in (coarse, fine))
-        # Seconds hold every day. The counts may have wrapped, but the product wraps alike, so the difference is right.
+        # Seconds never wrap. The counts may have wrapped, but the product wraps likewise, so the difference is right.
         rest = counts - seconds * _PER_SECOND["ns"]
         unit = "ns" if (rest % 1000).any() else unit
         for each, per_second in _PER_SECOND.items():

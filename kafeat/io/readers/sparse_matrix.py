@@ -29,9 +29,9 @@ FEATURES = "features"
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Rows as read. `columns` count from 0 and ascend in each row; `broken` maps invalid rows to problem and text.
+    """Sparse rows (CSR). `columns` count from 0 and ascend in each row; `broken` maps invalid rows to problem and text.
 
-    `labels` (n,) are those of a format that has some, NaN for an invalid row.
+    `labels` (n,) are the labels if the format has some, with NaN for an invalid row.
     """
 
     values: npt.NDArray[np.float64]
@@ -42,19 +42,19 @@ class Entries:
 
 
 def features_field(width: int | None, spelled: str) -> Field:
-    """Return the field that holds all features."""
+    """Return the field of the one column that contains all features as a list."""
     return Field(FEATURES, "list", width, spelled)
 
 
 class SparseChunk(Chunk):
-    """Some sparse rows. Their width is the number of columns, and a wider row is invalid."""
+    """A chunk of sparse rows. A row with an entry beyond the width of the map is invalid."""
 
     first_column: ClassVar[int]
-    """The number of the first column in the format."""
+    """The number of the first column in the format, 0 or 1."""
 
     @abstractmethod
     def read(self) -> Entries:
-        """Return the entries. Called once."""
+        """Return the entries of the chunk. It is called only once."""
 
     @cached_property
     def entries(self) -> Entries:
@@ -89,7 +89,7 @@ class SparseChunk(Chunk):
     def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
         entries = self.entries
         if not isinstance(X, SparseRows):
-            raise TypeError("expected what decode gave")
+            raise TypeError("expected sparse rows from decode")
         bad = np.flatnonzero(self._bad(X))
         rows, first = np.unique(X.row_of[bad], return_index=True)
         entry_of = dict(zip(rows.tolist(), bad[first].tolist(), strict=True))
@@ -115,7 +115,7 @@ class SparseChunk(Chunk):
 
 
 def refuse_to_copy(location: str, names: list[str]) -> None:
-    """Refuse sparse features as a passthrough column."""
+    """Raise UsageError if the column of sparse features is one of the passthrough columns."""
     if FEATURES in names:
         raise UsageError(f"{location}: --keep: expected columns besides the sparse features, got {FEATURES}")
 
@@ -142,7 +142,7 @@ class CsrReader(Reader):
 
     @abstractmethod
     def _blocks(self, height: int) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield values, columns and starts of `height` rows at a time."""
+        """Yield values, columns and starts (CSR) of `height` rows at a time."""
 
     def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
         indices_of(self, wanted.names)
@@ -178,7 +178,7 @@ class CsrChunk(SparseChunk):
     def read(self) -> Entries:
         from scipy.sparse import csr_array
 
-        with np.errstate(invalid="ignore"):  # NaNs of any bits are refused later
+        with np.errstate(invalid="ignore"):  # NaNs are rejected later
             values = self.values.astype(np.float64)
         rows = csr_array((values, self.places, self.starts), shape=(self.rows, self.width))
         if not rows.has_canonical_format:
@@ -212,7 +212,7 @@ class MemoryCsr(CsrReader):
 
 
 class NpzReader(CsrReader):
-    """A reader of a file of `scipy.sparse.save_npz`. Its arrays are read in parallel, and never held as a whole."""
+    """A reader of a file of `scipy.sparse.save_npz`, whose three arrays it reads together, block by block."""
 
     def __init__(self, location: Location) -> None:
         self._place, self.location = location, location.source

@@ -47,8 +47,8 @@ def cut(
 ) -> Iterator[tuple[int, pa.Table]]:
     """Yield tables of `height` rows (the last may be shorter), each with the number of its first row.
 
-    None marks a pause. The rows so far become a shorter table, perhaps without rows, and the next table ends where it
-    would have ended without the pause.
+    None marks a pause of the input. The rows so far become a shorter table, perhaps without rows, and the next table
+    ends where it would have ended without the pause.
     """
     waiting: list[pa.RecordBatch] = []
     table, rows, above = None, 0, 0
@@ -83,7 +83,7 @@ class TableChunk(Chunk):
     take_passthrough: TakePassthrough | None
     broken: Broken = field(default_factory=dict)
     source: Reader | None = field(default=None, repr=False)
-    """The reader of text, whose first rows decide what a message advises."""
+    """The reader, if it reads text: the advice in messages depends on its first rows."""
 
     @cached_property
     def _passthrough(self) -> pa.Table | None:
@@ -99,7 +99,7 @@ class TableChunk(Chunk):
         return self.columns.beside_texts(out, self._texts()), finite and not self._broken_rows()
 
     def _numbers(self) -> Iterator[tuple[int, Column, slice]]:
-        """Yield the index and the column of each column that is not text, and its place among these features."""
+        """Yield the index, the column, and the positions among numeric features of each column that is not text."""
         indices = [index for index, column in enumerate(self.columns.features) if not column.text]
         numbers = self.columns.numbers
         return zip(indices, numbers.features, numbers.places, strict=True)
@@ -135,7 +135,7 @@ class TableChunk(Chunk):
 
     def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
         X = numbers_of(X)
-        # Decoding stopped at the first invalid value of a column. The first one of a row may be in another column.
+        # Decoding stopped at the first invalid value of each column. The first of a row may be in another column.
         bad = np.zeros(X.shape, dtype=bool)
         for index, column, place in self._numbers():
             for piece, rows in self._pieces(index):
@@ -160,7 +160,7 @@ class TableChunk(Chunk):
         return None if broken is None else broken[1]
 
     def _invalid(self, row: int, number: int, dtype: np.dtype[Any]) -> InvalidValueError:
-        """Return the error for a feature. `number` counts only features that are not texts."""
+        """Return the error about an invalid feature. `number` counts only features that are not from texts."""
         index, column, place = next(one for one in self._numbers() if number < one[2].stop)
         element = number - place.start
         problem = self._problem(self.table.column(index)[row].as_py(), column, element, dtype)
@@ -193,17 +193,17 @@ class KeyedReader(Reader):
     """A reader of Arrow record batches, to which columns with one value may be added."""
 
     _respelled: Mapping[int, Dialect] = MappingProxyType({})
-    """The features whose numbers must be spelled in a dialect. A copy of such a column is read in addition."""
+    """The columns whose JSON numbers are rewritten in a dialect. A passthrough copy of such a column is read apart."""
 
     @abstractmethod
     def _batches(self, indices: list[int], wanted: Wanted, broken: Broken) -> Iterator[pa.RecordBatch | None]:
         """Yield batches of the columns at `indices`, in that order, and None at a pause.
 
-        A row that breaks the format is refused, or is set aside: a row of nulls that is recorded in `broken`.
+        A row that breaks the format is an error or, if rows are set aside, a row of nulls that `broken` records.
         """
 
     def _taking(self, where: list[int], wanted: Wanted) -> TakePassthrough:
-        """Return a function that takes the passthrough columns, which lie at these places of a table."""
+        """Return a function that selects the passthrough columns, at the positions `where` of a table."""
         del wanted
         return lambda table, _start: table.select(where)
 
@@ -235,7 +235,7 @@ class KeyedReader(Reader):
     def _with_keys(
         self, indices: list[int], read: Callable[[list[int]], Iterator[pa.RecordBatch | None]]
     ) -> Iterator[pa.RecordBatch | None]:
-        """Yield the batches of the columns at `indices`. `read` returns those that are in the file."""
+        """Yield batches of the columns at `indices`, adding those of `keys`. `read` yields those from the file."""
         names = [self.fields[index].name for index in indices]
         if self.keys.keys().isdisjoint(names):
             yield from read(indices)
@@ -297,14 +297,14 @@ class ArrowReader(KeyedReader):
         return () if batch is None else batch.column(0)
 
     def _noted(self, program: bytes) -> dict[str, Any]:
-        """Return the JSON object that a program has put into the schema. Its content is not trusted."""
+        """Return the JSON object that a program, such as pandas, has put into the schema; {} if it is invalid."""
         with suppress(DataError):
             metadata = parse_json((self.schema.metadata or {}).get(program, b"{}"), self.location, "JSON")
             return metadata if isinstance(metadata, dict) else {}
         return {}
 
     def _batches(self, indices: list[int], wanted: Wanted, broken: Broken) -> Iterator[pa.RecordBatch]:
-        del broken  # a typed format is sound, or damaged as a whole
+        del broken  # in a typed format, no single row is broken
         return self.pieces(indices, wanted.height)
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:

@@ -21,19 +21,19 @@ from kafeat.io.storage.files import read_full, read_until_pause
 from kafeat.io.storage.local_path import LocalPath
 
 LOOK = 1 << 20
-"""The number of first bytes from which the columns of a text are found."""
+"""Number of bytes at the beginning of a text from which its columns are found."""
 LONGEST = 1 << 28
 """Largest size of a row in bytes."""
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
-"""After a byte from 0x50 to 0x5f: a frame that decoders skip."""
+"""After a byte from 0x50 to 0x5f, these bytes begin a frame that decoders skip."""
 PAUSE = 0.05
 """Seconds to collect bytes of a pipe if its rows are wanted promptly."""
 _MAGIC = 6
 
 
 class HashingStream(io.RawIOBase):
-    """The raw bytes of a file or of standard input, `hashed` if they can be read once only.
+    """The raw bytes of a file or of standard input. If `hashed`, they are hashed while they are read.
 
     A `prompt` stream is read up to its next pause, and is then `paused`.
     """
@@ -91,14 +91,14 @@ class HashingStream(io.RawIOBase):
 
 
 def is_utf8(head: bytes, encoding: str) -> bool:
-    """Return True if a text, now read in `encoding`, was UTF-8, and its first bytes were not all ASCII."""
+    """Return True if a text that was converted from `encoding` to UTF-8 was UTF-8 before, with non-ASCII characters."""
     text = head.decode(UTF8, "ignore")
     raw = text.encode(encoding, "ignore")
     return encoding_of(raw) == UTF8 and not text.startswith(raw.decode(UTF8, "ignore"))
 
 
 def encoding_of(head: bytes) -> str:
-    """Return an encoding that reads the first bytes of a text, by a mark, by NUL bytes, or because it fits."""
+    """Guess the encoding of a text from its first bytes: by a byte order mark, NUL bytes, or what can decode them."""
     for mark, name in _MARKED:
         if head.startswith(mark):
             return name
@@ -112,10 +112,10 @@ def encoding_of(head: bytes) -> str:
 
 
 class DecompressedStream(io.RawIOBase):
-    """The text of a hashing stream, decompressed if it is compressed. `head` was inspected and is read again.
+    """The text of a hashing stream, decompressed if it is compressed. `read` returns the inspected `head` again.
 
-    If `binary`, bytes may be 0. Otherwise a text with such a byte is refused, wherever it is. A text in another
-    encoding is converted to UTF-8.
+    If `binary`, NUL bytes are allowed. Otherwise, they are an error, wherever they occur. A text in another encoding is
+    converted to UTF-8.
     """
 
     def __init__(self, location: str, raw: HashingStream, binary: bool = False, encoding: str = UTF8) -> None:
@@ -139,7 +139,7 @@ class DecompressedStream(io.RawIOBase):
         self.head = self.head[size:]
 
     def through(self, program: str) -> str:
-        """Return a shell command that writes this text to a new file through a program, or the program for a stream."""
+        """Return a shell command that pipes this file through a program into a new file; for streams, the program."""
         if self._location == "-" or "://" in self._location:
             return program
         new = Path(Path(self._location).name.removesuffix(".gz").removesuffix(".zst"))
@@ -234,7 +234,7 @@ class TextInput:
         """Number of bytes at the beginning that do not belong to the text."""
         local = isinstance(location, LocalPath)
         self.read_once = location.kind() != "file" if local else isinstance(location, StandardStream)
-        # A pipe returns the inspected bytes again.
+        # The stream of a pipe stays open, to return the inspected bytes again.
         self._pipe = None
         if self.read_once:
             self._pipe = DecompressedStream(
@@ -244,7 +244,7 @@ class TextInput:
 
     @contextmanager
     def opened(self, peek: bool = False) -> Iterator[DecompressedStream]:
-        """Open the text at its first byte. Refuse a second pass over a pipe, unless the first was only to `peek`."""
+        """Open the text at its first byte. A second pass over a pipe is an error, unless the first was to `peek`."""
         if not self.read_once:
             raw = HashingStream(self._place, hashed=False)
             with closing(DecompressedStream(self._name, raw, self._binary, self._encoding)) as text:
@@ -296,7 +296,7 @@ def _packing(magic: bytes) -> str | None:
     return "zstd" if magic.startswith(ZSTD) or skippable else None
 
 
-# The longer ones first: both begin with the same bytes.
+# The mark of UTF-32 first, because it begins with the mark of UTF-16.
 _MARKED = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -323,7 +323,7 @@ def whole_lines(location: str, text: DecompressedStream, size: int, returns: boo
 
 
 def growing(location: str, text: DecompressedStream, expected: str) -> Iterator[tuple[bytes, bool]]:
-    """Yield the first bytes, more and more of them up to the longest row, and true if they end at a pause."""
+    """Yield more and more of the first bytes, up to `LONGEST`, each time with true if they end at a pause."""
     size, before = LOOK, 0
     while size <= LONGEST:
         head = text.look(size, before)
@@ -334,7 +334,7 @@ def growing(location: str, text: DecompressedStream, expected: str) -> Iterator[
 
 
 def refuse_binary(location: str, head: bytes, expected: str) -> None:
-    """Refuse the first bytes of another format, or of something that is not text."""
+    """Raise DataError if the first bytes look like another format or are not text."""
     other = format_of_bytes(head)
     if other is not None:
         raise DataError(

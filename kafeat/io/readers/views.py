@@ -85,7 +85,7 @@ class LabelledReader(ReaderView):
 
     def locate(self, row: int) -> tuple[str, int]:
         dropped = np.concatenate(self._dropped)
-        between = dropped - np.arange(len(dropped))  # labelled rows before each dropped one
+        between = dropped - np.arange(len(dropped))  # the labelled rows before each dropped row
         return self._source.locate(row + int(np.searchsorted(between, row, side="right")))
 
 

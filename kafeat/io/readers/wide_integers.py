@@ -27,18 +27,18 @@ _ARROW_SCHEMA = re.compile(rb"ARROW:schema\x18[\x80-\xff]*[\x00-\x7f]([A-Za-z0-9
 _INTEGER, _BITS, _SIGNED = 2, 0, 1
 _OF_MESSAGE, _OF_FOOTER, _FIELDS = 2, 1, 1
 _NAME, _KIND, _TYPE, _CHILDREN = 0, 2, 3, 5
-"""Numbers of entries in the tables of Message, Footer, Schema, Field and Int."""
+"""Positions of entries in the tables Message, Footer, Schema, Field and Int."""
 
 
 @dataclass(frozen=True)
 class WideIntegers:
-    """The columns of a schema that hold integers of more than 64 bits, with their types and the places of these."""
+    """The columns of a schema with integers of more than 64 bits: their types, and the byte positions of the widths."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     places: tuple[int, ...] = ()
 
     def refuse(self, location: str, requested: Container[str] | None = None) -> None:
-        """Refuse the first of these columns that is requested. Without `requested`, all are."""
+        """Raise DataError for the first of these columns that is requested. None requests all columns."""
         for name, kind in self.columns.items():
             if requested is None or name in requested:
                 raise DataError(
@@ -47,7 +47,7 @@ class WideIntegers:
                 )
 
     def narrowed(self, message: bytes) -> bytes:
-        """Return the message with the same columns as integers of 64 bits."""
+        """Return the schema message with 64 bits as the width of these columns."""
         changed = bytearray(message)
         for place in self.places:
             changed[place : place + 4] = (64).to_bytes(4, "little")
@@ -87,7 +87,7 @@ def footer_of(file: Any, behind: int) -> bytes:
 def narrowed_footer(location: Location) -> tuple[WideIntegers, pq.FileMetaData]:
     """Return the wide integers of a Parquet file that Arrow cannot open, and its metadata without them.
 
-    ArrowNotImplementedError means that there are none and the reason is another.
+    Raise ArrowNotImplementedError if Arrow cannot open the file for another reason.
     """
     with location.open_random() as file:
         footer = footer_of(file, 8)
@@ -101,7 +101,7 @@ def narrowed_footer(location: Location) -> tuple[WideIntegers, pq.FileMetaData]:
 
 
 def _place(message: bytes, table: int, entry: int) -> int | None:
-    """Return the place of an entry of the table at a place, or None if it is absent."""
+    """Return the byte position of an entry of the table at position `table`, or None if it is absent."""
     slots, slot = table - _number(message, table, "i"), 4 + 2 * entry
     size = _number(message, slots, "H")
     offset = _number(message, slots + slot, "H") if slot < size else 0
@@ -109,7 +109,7 @@ def _place(message: bytes, table: int, entry: int) -> int | None:
 
 
 def _target(message: bytes, table: int, entry: int) -> int:
-    """Return the place that an entry points to."""
+    """Return the byte position that an entry points to."""
     place = _place(message, table, entry)
     if place is None:
         raise error
@@ -117,7 +117,7 @@ def _target(message: bytes, table: int, entry: int) -> int:
 
 
 def _tables(message: bytes, table: int, entry: int) -> Iterator[int]:
-    """Yield the tables of a vector."""
+    """Yield the byte positions of the tables in the vector that an entry points to."""
     if _place(message, table, entry) is not None:
         start = _target(message, table, entry)
         for place in range(start + 4, start + 4 + 4 * _number(message, start, "I"), 4):
@@ -137,7 +137,7 @@ def _integers(message: bytes, field: int) -> Iterator[int]:
 
 
 def _number(message: bytes, place: int | None, kind: str) -> int:
-    """Return the number at a place, or 0 for an absent entry."""
+    """Return the number at a byte position, or 0 for an absent entry."""
     if place is None:
         return 0
     if place < 0:

@@ -37,7 +37,7 @@ class AtomicFile:
 
 
 Guard = Callable[[], AbstractContextManager[object]]
-"""Returns a context that is held while a file gets its name. It raises an error if the file must not get it."""
+"""Returns a context manager for the moment when a file gets its name. Entering it raises an error to prevent that."""
 
 
 @contextmanager
@@ -55,8 +55,8 @@ def atomic(
     Links are followed, the mode of a replaced file is kept, and pipes and devices are written to directly. With
     `fsync`, the content is flushed to disk before the file gets its name, and the folder before this returns. `hashed`
     requests a hash. `sweep` first removes stale temporary files of this target, which takes time in a folder with many
-    files. `guard` is held while the file gets its name. An object is uploaded when the block ends, completely or not at
-    all, and `guard` is entered right before it gets its name.
+    files. `guard` is entered while the file gets its name. An object is uploaded when the block ends, completely or not
+    at all, and `guard` is entered right before it gets its name.
     """
     remote = isinstance(location, ObjectUri)
     with naming(f"{location} (written to {location.spool} first)" if remote else location):
@@ -82,7 +82,7 @@ def atomic(
 
 @contextmanager
 def naming(location: object) -> Iterator[None]:
-    """Convert an OSError of the block into SystemRefusedError with this location. Pass on a broken pipe as it is."""
+    """Convert an OSError in the block into SystemRefusedError with this location, except for a broken pipe."""
     try:
         yield
     except BrokenPipeError:
@@ -91,12 +91,12 @@ def naming(location: object) -> Iterator[None]:
         raise refused(location, error) from error
 
 
-# Names of open files. /dev/shm is not among them: it holds ordinary files.
+# Beginnings of names of open files. /dev/shm is not among them: it contains ordinary files.
 _OF_OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/")
 
 
 def check_place(location: Location, clobber: bool) -> int | None:
-    """Refuse a location that `atomic` would refuse. Return the mode of an existing local file, else None."""
+    """Return the mode of an existing local file, or None. Raise the error that `atomic` would raise for a location."""
     if isinstance(location, ObjectUri):
         _check_object(location, clobber)
         return None
@@ -121,7 +121,7 @@ def check_place(location: Location, clobber: bool) -> int | None:
 
 
 def _check_folder(path: str) -> None:
-    """Refuse a new file whose folder does not exist."""
+    """Raise SystemRefusedError if the folder of a new file does not exist."""
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         folder = os.path.dirname(path) if not os.path.islink(path) else folder
@@ -184,7 +184,7 @@ def _spool_of(location: ObjectUri) -> str:
 
 
 def _check_object(location: ObjectUri, clobber: bool) -> None:
-    """Refuse a folder, a missing bucket and, without `clobber`, an existing object."""
+    """Raise an error for a folder, a missing bucket and, without `clobber`, an existing object."""
     if not location.name:
         raise SystemRefusedError(f"{location}: expected the name of an object, got that of a folder")
     location.make_folder()
@@ -195,7 +195,7 @@ def _check_object(location: ObjectUri, clobber: bool) -> None:
 def _publish(
     output: AtomicFile, file: int, target: str, location: Location, clobber: bool, fsync: bool, guard: Guard
 ) -> None:
-    """Give a local file its name."""
+    """Rename a finished temporary file to `target`."""
     if fsync:
         os.fsync(file)
     with guard():
@@ -230,7 +230,7 @@ def _taken(location: Location) -> UsageError:
 
 
 def require_space(location: Location, n_bytes: int) -> None:
-    """Refuse to write a file of `n_bytes` if its disk has less free space."""
+    """Raise SystemRefusedError if the disk has less than `n_bytes` of free space for a file."""
     free = location.free_bytes()
     if free is not None and n_bytes > free:
         spool = location.spool

@@ -33,7 +33,7 @@ class Entry:
 
 
 class Location(ABC):
-    """A location, which shows no secrets. Its text is for messages and manifests.
+    """The place of a file or folder, or a standard stream. Its text, for messages and manifests, has no secrets.
 
     In an object store, a folder exists while it holds at least one object.
     """
@@ -96,7 +96,7 @@ class Location(ABC):
         return None if entry is None else entry.bytes
 
     def listed(self) -> Iterator[Entry]:
-        """Yield every file below this folder, in no defined order. Links are followed, and cycles refused."""
+        """Yield every file below this folder, in no defined order. Links are followed, and cycles are an error."""
         raise self._refusal("a folder")
 
     def holds(self, name: str) -> bool:
@@ -152,12 +152,12 @@ class Location(ABC):
             return head + tail
 
     def refusal(self, error: OSError) -> SystemRefusedError:
-        """Convert an error of the system or of the store, with the location."""
+        """Convert an error of the system or of the object store to a SystemRefusedError with the location."""
         return refused(self, error)
 
     @contextmanager
     def naming(self) -> Iterator[None]:
-        """Convert the errors of the block."""
+        """Convert errors of the system in the block to SystemRefusedErrors with the location."""
         try:
             yield
         except OSError as error:

@@ -66,8 +66,7 @@ def read_full(file: io.RawIOBase, size: int) -> bytes:
 def read_until_pause(file: io.RawIOBase, size: int, seconds: float) -> tuple[bytes, bool]:
     """Read `size` bytes, or fewer at the end or at a pause, and return true at a pause.
 
-    The first byte is waited for without a limit. After that many seconds more, the first moment without data is a
-    pause.
+    It waits for the first byte without a limit. After `seconds` more, the first moment without data is a pause.
     """
     data, until = bytearray(), 0.0
     while len(data) < size:

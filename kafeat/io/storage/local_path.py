@@ -28,7 +28,7 @@ class LocalPath(Location):
         scheme, mark, rest = text.partition("://")
         if not mark or scheme.lower() != "file":
             return LocalPath(text)
-        from urllib.parse import unquote  # imported here so that no other command waits for it
+        from urllib.parse import unquote  # imported here, because few commands need it
 
         host, slash, path = rest.partition("/")
         if host not in ("", "localhost") or not slash:

@@ -1,6 +1,6 @@
-"""The location of a table, a model or a folder: a local path, an object, or a standard stream; and small files at it.
+"""Find the location of a path or URI (a local path, an object or a standard stream), and read and write small files.
 
-JSON may have been changed by other programs or damage: its size and its depth (some 200 levels) are bounded.
+JSON files may be damaged or changed by other programs, so their size and depth (some 200 levels) are limited.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 30
 
 
 def parse_location(text: str | os.PathLike[str] | Location) -> Location:
-    """Return the location with that spelling: a local path, a URI, or `-`. A location stays as it is."""
+    """Return the location for a local path, a URI, or `-`. A location is returned unchanged."""
     if isinstance(text, Location):
         return text
     text = os.fspath(text)
@@ -57,7 +57,7 @@ def read_json(place: Location, expected: str) -> Any:
 
 
 def parse_json(content: bytes, place: object, expected: str) -> Any:
-    """Return the value of a JSON text. Refuse NaN and infinity. For repeated keys, the last one counts."""
+    """Return the value of JSON text; of repeated keys, the last counts. Raise DataError if it is invalid or has NaN."""
     from pydantic_core import from_json  # it limits levels without recursion
 
     try:

@@ -30,9 +30,9 @@ SCHEMES = ("file", "s3", "gs", "gcs")
 _HDFS = ("hdfs", "viewfs")
 
 _SCHEME = re.compile(r"([^/]*?)://")
-# One slash is a typing error and not a local path: the text may hold a secret.
+# One slash, as in s3:/bucket, is a typing error and not a local path: the text may contain a secret.
 _SLIP = re.compile(r"(?:s3|gs|gcs):/(?!/)", re.IGNORECASE)
-# A colon that is not before an @ belongs to a secret with a /, ? or # in it.
+# A bucket has no colon: a colon without a later @ belongs to a secret with an unescaped /, ? or #.
 _BUCKET = r"[^:\s'\"]*"
 _QUERY = r"\w+=[^\s'\"?&]*(?:&\w+=[^\s'\"?&]*)*"
 _SAFE = "/%:@!$&'()*+,;=~"
@@ -52,9 +52,9 @@ class ObjectUri(Location):
 
     @staticmethod
     def of(text: str) -> ObjectUri:
-        """Return the location of a URI. Refuse URIs that kafeat does not know.
+        """Return the location of a URI. Raise UsageError for other schemes and invalid URIs.
 
-        The error does not show the URI: one that cannot be parsed may hold a secret anywhere.
+        The error does not show the URI, which may contain a secret anywhere if it cannot be parsed.
         """
         match = _SCHEME.match(text)
         scheme = match[1].lower() if match else ""
@@ -92,7 +92,7 @@ class ObjectUri(Location):
 
     @property
     def host(self) -> str:
-        """The bucket."""
+        """The name of the bucket."""
         return self.authority.rpartition("@")[2]
 
     @property
@@ -145,7 +145,7 @@ class ObjectUri(Location):
             except OSError as error:
                 if not _is_denied(str(error)):
                     raise
-                missing = False  # who may not ask may be allowed to write
+                missing = False  # without permission to look, writing may be allowed
         if missing:
             raise SystemRefusedError(f"{self}: expected a bucket of that name, got none; make it")
         return []
@@ -181,7 +181,7 @@ class ObjectUri(Location):
 
 
 def _problem(text: str, authority: str, path: str, query: str) -> str | None:
-    """Return what is expected of a URI and what it has, or None for a valid one."""
+    """Return the message about an invalid URI, from the word after "expected" on, or None for a valid URI."""
     if "#" in text:
         return "%23 for a # in a URI, got #"
     if not text.isprintable():
@@ -211,7 +211,7 @@ _KINDS: dict[str, Kind | None] = {"File": "file", "Directory": "folder", "NotFou
 
 
 def _entry(name: str, info: Any) -> Entry:
-    # A listing has fractions of a second, the object itself does not.
+    # Whole seconds, because a listing has fractions of a second but the metadata of one object does not.
     return Entry(name, int(info.size), f"{info.size:x}-{(info.mtime_ns or 0) // 10**9:x}")
 
 
@@ -256,7 +256,7 @@ def _file_system(scheme: str, authority: str, query: str, settings: Any, process
 
 
 def _patient(fs: Any) -> Any:
-    """Return the file system with limited waits, which a URI cannot set: a silent endpoint would take 100 s."""
+    """Return the file system with shorter timeouts, which a URI cannot set: the default would be 100 s in all."""
     from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem
 
     _, (options,) = fs.__reduce__()
@@ -266,7 +266,7 @@ def _patient(fs: Any) -> Any:
             "connect_timeout": _CONNECT_SECONDS,
             "request_timeout": _ANSWER_SECONDS,
             "retry_strategy": AwsStandardS3RetryStrategy(max_attempts=_attempts()),
-            # A small object is sent in one request, which cannot stay incomplete.
+            # A small object is sent in one request, which leaves no incomplete upload.
             "allow_delayed_open": True,
         }
     )
@@ -281,7 +281,7 @@ def _attempts() -> int:
 
 
 def is_of_transport(error: BaseException) -> bool:
-    """Return true if the error comes from the store and not from a decoder."""
+    """Return true if the error comes from the object store, and not from decoding the content."""
     return isinstance(error, OSError) and bool(re.search(r"AWS Error|HTTP status|google::cloud", str(error)))
 
 
@@ -328,7 +328,7 @@ def _is_denied(text: str) -> bool:
 
 
 def _brief(error: BaseException) -> str:
-    """Return the first line of an error, without request numbers and pyarrow's own prefix."""
+    """Return the first line of an error, without the ID of the request and pyarrow's own prefix."""
     if str(error).startswith("Cannot parse URI"):  # the rest is the URI
         return "one that cannot be parsed"
     line = first_line(error)

@@ -2,7 +2,8 @@
 
 A local folder is owned by locks on this file. The driver of the run holds a shared lock. Each worker also holds one
 while it gives a file its name. Another run needs the exclusive lock to write itself into the file. So the owner changes
-only after the driver has ended, and never while a file gets its name. Without locks, the driver gives signs of life.
+only after the driver has ended, and never while a file gets its name. On file systems without locks, the driver touches
+the file every few seconds, as a sign of life.
 
 An object store has no locks. There the newest run owns the folder, and users must start only one. A worker of an
 earlier run checks this before its object gets its name. Workers of a run that lost the folder stop before they write.
@@ -36,7 +37,7 @@ PATIENCE_SECONDS = 30.0
 
 
 class Owner(BaseModel):
-    """A run. Host, process and start time help people to find it."""
+    """The run that owns a folder. Host, process and start time help people to find the run."""
 
     model_config = ConfigDict(defer_build=True, frozen=True, strict=True)
 
@@ -65,12 +66,12 @@ class Owner(BaseModel):
 
 
 def signs_of_life(give: Callable[[], None]) -> AbstractContextManager[None]:
-    """Give a sign of life every few seconds until the end of the block."""
+    """Call `give`, which touches a file, every few seconds until the end of the block."""
     return repeating(give, SIGN_SECONDS, "kafeat-owner")
 
 
 def refuse_if_alive(folder: Location, owner: Owner, sign: Location) -> None:
-    """Refuse a folder whose owner gives signs of life, which change the stamp of a file. Return if there are none.
+    """Raise SystemRefusedError if the owner of a folder is alive, which is when the stamp of the file `sign` changes.
 
     Stamps are compared only with each other, never with this machine's clock.
     """
@@ -85,7 +86,7 @@ def refuse_if_alive(folder: Location, owner: Owner, sign: Location) -> None:
 
 
 def check(folder: Location, owner: Owner | None, run: str) -> None:
-    """Refuse a folder that belongs to another run, or to none."""
+    """Raise SystemRefusedError if a folder belongs to another run, or to none."""
     if owner is None or owner.run != run:
         got = f"no owner: {NAME} is gone" if owner is None else _spelled(owner)
         raise SystemRefusedError(
@@ -116,7 +117,7 @@ _LOOK_SECONDS = 0.02
 
 @contextmanager
 def holding_local(folder: LocalPath, run: str) -> Iterator[None]:
-    """Keep the folder with its run until the end of the block. Refuse it if it belongs to another run."""
+    """Prevent a change of the folder's owner during the block. Raise SystemRefusedError if `run` is not the owner."""
     location = folder.join(NAME).path
     with folder.join(NAME).naming():
         try:
@@ -134,7 +135,7 @@ def holding_local(folder: LocalPath, run: str) -> Iterator[None]:
 
 @contextmanager
 def owning_local(folder: LocalPath, owner: Owner) -> Iterator[None]:
-    """Own the folder until the end of the block. Refuse it while another run owns it."""
+    """Make `owner` the owner of the folder during the block. Raise SystemRefusedError while another run owns it."""
     place = folder.absolute().join(NAME)
     location = place.path
     with place.naming():
@@ -148,7 +149,7 @@ def owning_local(folder: LocalPath, owner: Owner) -> Iterator[None]:
 
 
 def _claimed(folder: LocalPath, location: str, owner: Owner) -> int:
-    """Return the open file after writing our run to it and locking it (shared)."""
+    """Open the lock file, write `owner` to it, and lock it (shared). Return its descriptor."""
     ends = time.monotonic() + _MOMENT_SECONDS
     while True:
         file = os.open(location, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
@@ -167,7 +168,7 @@ def _claimed(folder: LocalPath, location: str, owner: Owner) -> int:
 
 
 def _claim(file: int, folder: LocalPath, location: str, owner: Owner) -> bool:
-    """Try to make the file ours. Return false if another process holds it, or if it was removed after it was opened."""
+    """Try to write `owner` to the lock file. Return false if another process has locked it or it was just removed."""
     locked = lock(file, wait=False)
     if locked is False or not is_at(file, location):
         return False
@@ -186,7 +187,7 @@ def _claim(file: int, folder: LocalPath, location: str, owner: Owner) -> bool:
 
 
 def _release(file: int, location: str, owner: Owner) -> None:
-    """Remove the file when no worker is giving a file its name. After two seconds, leave it for the next run."""
+    """Remove the lock file once no worker locks it. After two seconds, leave the file for the next run to remove."""
     ends = time.monotonic() + _MOMENT_SECONDS
     with suppress(OSError):
         while lock(file, wait=False) is False:
@@ -210,7 +211,7 @@ class Token:
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
-        """Keep the folders with this run until the end of the block, in which a file is named or removed.
+        """Prevent a change of the folders' owner during the block, in which a file gets its name or is removed.
 
         Folders of object stores are only checked. Raise SystemRefusedError if a folder has another owner, or none.
         """
@@ -225,7 +226,7 @@ class Token:
 
 @contextmanager
 def owning(*folders: Location) -> Iterator[Token]:
-    """Own folders as a new run until the end of the block. Refuse local ones while another run owns one."""
+    """Make a new run the owner of folders during the block. Raise SystemRefusedError if another owns a local one."""
     owner = Owner.new()
     with ExitStack() as stack:
         for folder in folders:
@@ -236,13 +237,13 @@ def owning(*folders: Location) -> Iterator[Token]:
 
 @contextmanager
 def _naming(folder: Location, owner: Owner) -> Iterator[None]:
-    """Name the run in a folder of an object store until the end of the block."""
+    """Write the run to the lock file of a folder in an object store, and remove it at the end of the block."""
     location = folder.join(NAME)
     write_bytes(location, owner.dumps())
     try:
         yield
     finally:
-        with suppress(KafeatError):  # without the permission to remove objects it stays
+        with suppress(KafeatError):  # without permission to remove it, it stays
             if _owner_in(folder) == owner:
                 location.remove()
 
@@ -253,5 +254,5 @@ def _owner_in(folder: Location) -> Owner | None:
 
 
 def is_lock(name: str) -> bool:
-    """Return true for a name of a file that marks the owner of a folder."""
+    """Return true for the name of a lock file, which shows the owner of a folder."""
     return name.startswith(NAME)

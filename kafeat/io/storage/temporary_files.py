@@ -47,7 +47,7 @@ def remove_ours() -> None:
 
 
 atexit.register(remove_ours)
-# They belong to the parent: a child must not remove them when it ends.
+# After a fork, the files belong to the parent: a child must not remove them when it ends.
 os.register_at_fork(after_in_child=_ours.clear)
 
 

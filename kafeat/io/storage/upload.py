@@ -1,8 +1,8 @@
 """Upload a complete local file as an object that appears complete or not at all.
 
 Closing one of pyarrow's output streams completes the object with the bytes so far, and so does its garbage collection
-(apache/arrow issue 40502). It cannot be cancelled. So the stream is used in a thread, where no signal raises. It is
-closed only after its last byte. An abandoned stream is kept until the process ends.
+(apache/arrow issue 40502). A stream cannot be cancelled. So it is used in a thread, where signals raise no exceptions,
+and is closed only after its last byte. An abandoned stream is kept until the process ends.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.object_store import ObjectUri, file_system, unreachable
 from kafeat.io.storage.temporary_files import uploads_to_call_off
 
-# The size of pyarrow's parts. A smaller piece would be copied.
+# The size of the parts that pyarrow uploads. It would copy smaller pieces.
 _PIECE = 10 << 20
 # Parts are sent by background threads that accept any number of parts: wait for them after each group of this size.
 _PIECES_AT_ONCE = 4
@@ -33,7 +33,7 @@ _LEFT = "parts that were uploaded may remain until a lifecycle rule of the bucke
 
 
 def upload(local_file: str, location: ObjectUri, may_stand: Callable[[], None]) -> None:
-    """Copy a local file to a remote location. Call `may_stand` right before the object gets its name."""
+    """Copy a local file to a remote location. `may_stand` may raise an error right before the object gets its name."""
     fs, path = file_system(location)
     sender = _Sender(fs, local_file, path, may_stand)
     try:
@@ -77,7 +77,7 @@ class _Sender:
 
     def _copy(self, file: Any) -> None:
         stream = self._fs.open_output_stream(self._path, compression=None)
-        # An extra reference, so that it is not collected even when the interpreter exits.
+        # An extra reference, so that the stream is not collected even when the interpreter exits.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(stream))
         pieces = 0
         while data := file.read(_PIECE):
@@ -87,7 +87,7 @@ class _Sender:
                 return
             stream.write(data)
             pieces += 1
-            # Only now do we have a multipart upload, which may be aborted. Other uploads must not be.
+            # A full piece starts a multipart upload. Without one, an unfinished upload to this key is not ours.
             self._in_parts |= len(data) == _PIECE
             if not pieces % _PIECES_AT_ONCE:
                 stream.flush()
@@ -100,7 +100,7 @@ class _Sender:
 
 
 def put_new(local_file: str, location: ObjectUri) -> bool | None:
-    """Send a local file in one request that the store refuses if an object has the name; then return false.
+    """Send a local file in one request that the store rejects if the object exists. Return false in that case.
 
     Return None without boto3, and after an error: the file is too large for one request, the store knows no such
     requests, or `upload` will meet the error again and report it.
@@ -141,7 +141,7 @@ def abort_upload(fs: Any, path: str) -> bool:
 
 
 def _by_boto3(fs: Any, ask: Callable[[Any], bool]) -> bool | None:
-    """Return what `ask` makes of boto3's client; None without boto3 or after an error."""
+    """Call `ask` with a client of boto3, and return its result, or None without boto3 or after an error."""
     try:
         from boto3.exceptions import Boto3Error
         from botocore.exceptions import BotoCoreError, ClientError
@@ -154,7 +154,7 @@ def _by_boto3(fs: Any, ask: Callable[[Any], bool]) -> bool | None:
 
 
 def _client(fs: Any) -> Any:
-    """Return a client of boto3 with the options of a file system. Options it lacks come from the environment."""
+    """Return a client of boto3 with the options of pyarrow's file system, and others from the environment."""
     import boto3
     from botocore.config import Config
 

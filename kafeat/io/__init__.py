@@ -1,1 +1,1 @@
-"""Readers and writers of tables, one file a format. Import the submodules; this one loads nothing."""
+"""Readers and writers of tables, one module for each format. Import the submodules: this package loads none."""

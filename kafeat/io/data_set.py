@@ -29,8 +29,8 @@ Keys: TypeAlias = tuple[tuple[str, str, int | float | str | None], ...]
 class Part:
     """A file of a data set, or a range of its rows.
 
-    `name` is its name in an output, relative to the folder, with `/`. `only` is the half-open range of its rows. The
-    file must have the same stamp when it is read. `keys` are columns with one value.
+    `name` is its name in an output, relative to the folder, with `/`. `only` is the half-open range of its rows. When
+    the file is read, it must still have this `stamp`. `keys` are columns that have one value in the whole part.
     """
 
     name: str
@@ -42,9 +42,9 @@ class Part:
 
     @classmethod
     def of(cls, source: Location | Part, stamp: str | None = None) -> Part:
-        """Return a file as a part with its own name, and its current stamp unless one is given. A part stays as it is.
+        """Return a location as a part without a name, with its current stamp unless one is given.
 
-        Anything but a file, such as a pipe, has an empty stamp.
+        Anything but a file, such as a pipe, has an empty stamp. A part is returned unchanged.
         """
         if isinstance(source, Part):
             return source
@@ -104,7 +104,7 @@ def _is_table(location: Location) -> bool:
 
 
 def must_exist(location: Location) -> None:
-    """Refuse a location at which there is nothing. A pattern here has matched no file."""
+    """Raise an error if nothing exists at a location. If it is a pattern, it has matched no file."""
     if location.kind() is None:
         expected = "a folder" if location.path.endswith("/") else "a file or a folder"
         if is_pattern(location):
@@ -116,7 +116,7 @@ def list_parts(location: Location, format: str | None = None) -> Parts:
     """List the parts of a data set, sorted by name.
 
     Files and folders whose names begin with `_` or `.` are left out, as other readers of such data do. Files of unknown
-    formats are refused unless `format` names the format.
+    formats are an error unless `format` names the format.
     """
     data_set = find_parts(location)
     if not data_set.parts:
@@ -133,7 +133,7 @@ def list_parts(location: Location, format: str | None = None) -> Parts:
 
 
 def find_parts(location: Location) -> Parts:
-    """List the parts without a check of their formats."""
+    """List the parts of a data set without checking their formats."""
     kind, folder, pattern = location.kind(), None, ""
     parts: list[Part] = []
     if kind == "file":
@@ -155,7 +155,7 @@ _WHOLE, _NUMBER, _HIVE_NULL = (
 
 
 def _with_keys(parts: list[Part]) -> Iterator[Part]:
-    """Yield the parts with keys that all their folders name. A key is a number if all its values are, else text."""
+    """Yield the parts with the keys that the folders of all parts name. Keys are numbers if all their values are."""
     pairs = [[folder.partition("=") for folder in part.name.split("/")[:-1]] for part in parts]
     every = [{unquote(key): unquote(value) for key, sign, value in one if key and sign} for one in pairs]
     kinds = dict[str, str]()
@@ -177,7 +177,7 @@ def renamed(parts: Iterable[Part], format: str | None, input_format: str | None)
     """Return the parts with their names in an output of that format.
 
     Without `format`, a part keeps its own format, or becomes Parquet if its own is sparse. Two parts with the
-    same name are refused.
+    same name are an error.
     """
     out: dict[str, Part] = {}
     for part in parts:
@@ -225,7 +225,7 @@ def _fixed(pattern: Location) -> tuple[Location, str]:
 def _matches(name: str, pattern: str) -> bool:
     """Return true if a name matches a pattern. `**` stands for any number of folders; `*` does not match `/`."""
     names = name.split("/")
-    places = {0}  # how much of the name the pieces so far may have matched
+    places = {0}  # how many pieces of the name the pattern so far may match
     for piece in pattern.split("/"):
         if piece == "**":
             places = set(range(min(places), len(names) + 1)) if places else places
@@ -235,7 +235,7 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def _refuse_unknown_formats(data_set: Parts) -> None:
-    """Refuse a data set with files of unknown suffixes, and suggest a pattern that selects the other files."""
+    """Raise an error if files have unknown suffixes, and suggest a pattern that selects the other files."""
     suffixes = Counter(suffix_of(LocalPath(part.name)) for part in data_set.parts)
     if "" not in suffixes:
         return

@@ -1,4 +1,4 @@
-"""The formats of tables: one `Format` each, found by its name, the suffix of a file or the first bytes."""
+"""The file formats of tables. Each is a `Format`, found by its name, the suffix of a file, or its first bytes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Format:
     endings: tuple[str, ...]
     """Suffixes. A text may also be compressed, with .gz or .zst added."""
     writer: str
-    """Module and class below `kafeat.io`, as for `reader`."""
+    """Module and class of the writer, below `kafeat.io`; `reader` has the same form."""
     reader: str
     magic: tuple[bytes, ...] = ()
-    """The texts with which a file of this format begins."""
+    """The bytes with which files of this format may begin."""
     compressions: tuple[str, ...] = ("none",)
     text: bool = False
     delimited: bool = False
-    """A text of columns with a delimiter, and with a header unless the user excludes it."""
+    """True for text with a delimiter between columns, and with a header unless the user says there is none."""
     piped: bool = False
     """Can be read from standard input and written to standard output."""
     counted: bool = False
@@ -50,7 +50,7 @@ class Format:
 
     @property
     def suffixes(self) -> list[str]:
-        """All suffixes."""
+        """All suffixes of files in this format, including those of compressed text."""
         packed = ("", *PACKINGS) if self.text else ("",)
         return [f"{ending}{suffix}" for ending in self.endings for suffix in packed]
 
@@ -111,7 +111,7 @@ def format_of(location: Location, given: str | None = None, option: str = "--out
         raise UsageError(
             f"{location}: expected a table in CSV or Parquet, got the file of a spreadsheet: {remedy}"
         )
-    # Compressed ones are listed only for CSV, because there are many.
+    # Suffixes of compressed files are listed only for CSV, because there are many.
     known = [
         suffix for one in FORMATS.values() for suffix in (one.suffixes if one.delimited else one.endings)
     ]
@@ -144,7 +144,7 @@ def format_of_part(place: Location, input_format: str | None, output_format: str
 
 
 def delimiter_of(location: Location, delimiter: str) -> str:
-    """Return a tab for .tsv if the delimiter is the default."""
+    """Return the delimiter, or a tab for .tsv files if it is the default."""
     tabs = delimiter == "," and suffix_of(location).startswith(".tsv")
     return "\t" if tabs else delimiter
 

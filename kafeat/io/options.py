@@ -43,11 +43,11 @@ class Option:
         rare: True if only `--help-all` shows it, in a command with many options.
         names: Names on the command line; by default `--` and the name of the field.
         metavar: Placeholder of the value in the help.
-        use: The use of a text, such as a column or an output file, for completion in a shell.
+        use: What a text names, such as a column or an output file, for completion in a shell.
         multiple: True if it may be given several times.
         choices: The values that it accepts, or a function that returns them if they are slow to find. By default, the
             type decides.
-        least, most: Bounds of a number; None for no upper one.
+        least, most: Bounds of a number; `most` is None if there is no upper bound.
         least_open, most_open: True if the bound itself is not allowed.
         variable: True lets an environment variable set it.
     """
@@ -73,7 +73,7 @@ class Option:
         return self.choices() if callable(self.choices) else self.choices
 
     def check(self, name: str, kind: str, value: object) -> None:
-        """Refuse a value that the option does not accept. `kind` is the type of its field."""
+        """Raise UsageError for a value that the option does not accept. `kind` is the type of its field."""
         if self.choices:
             for one in value if self.multiple and isinstance(value, list | tuple) else (value,):
                 if one not in self.allowed:
@@ -111,7 +111,7 @@ def declared(options: type[Any]) -> list[tuple[Field[Any], Option]]:
 
 
 def check(options: Any) -> None:
-    """Refuse values that the command line would also refuse."""
+    """Raise UsageError for values that the command line would also reject."""
     for one, says in declared(type(options)):
         kind, value = str(one.type), getattr(options, one.name)
         if value is not None or not kind.endswith(" | None"):
@@ -119,7 +119,7 @@ def check(options: Any) -> None:
 
 
 def taken(options: type[Made], asked: Any, **own: Any) -> Made:
-    """Return options with the values of the same name in `asked`, and with those in `own`."""
+    """Make an `options` from the attributes of `asked` with the same names as its fields, and from `own`."""
     names = [one.name for one in fields(options) if hasattr(asked, one.name)]  # type: ignore[arg-type]
     return options(**{name: getattr(asked, name) for name in names} | own)
 
@@ -135,7 +135,7 @@ def changed(options: Any, without: Container[str] = ()) -> dict[str, Any]:
 
 
 def words_of(options: Any, *names: str) -> list[str]:
-    """Return the words of a command that give these options, as far as they are not the defaults."""
+    """Return the words of a command line that set these options, except options with their defaults."""
     known, words = {one.name: (one.default, says) for one, says in declared(type(options))}, list[str]()
     for name in names:
         (default, says), value = known[name], getattr(options, name)
@@ -194,7 +194,7 @@ WEIGHT = Option(
 
 @contextmanager
 def _of_option(name: str) -> Iterator[None]:
-    """Name the option in errors about its value."""
+    """Convert ValueErrors in the block to UsageErrors that name the option."""
     try:
         yield
     except ValueError as error:
@@ -253,12 +253,12 @@ class InputOptions:
 
     @property
     def dialect_options(self) -> dict[str, Any]:
-        """The options about the dialect that the user gave."""
+        """The options about the dialect that differ from their defaults."""
         return changed(self, without=("input_format", "delimiter", "no_header", "limit"))
 
     @property
     def asked(self) -> Asked:
-        """The parts of the dialect that the user gave."""
+        """The parts of the dialect that the options give."""
         from kafeat.io.columns.dialect import MARKS, Asked, check_encoding, factors_of
 
         if self.date_format:
@@ -288,7 +288,7 @@ class InputOptions:
         seen: Sequence[str] | None = None,
         fitted: Dialect | None = None,
     ) -> Reader:
-        """Open a file, a part or a data set. Refuse a file whose stamp is no longer `stamp`.
+        """Open a file, a part or a data set. Raise an error if the file no longer has the stamp `stamp`.
 
         With `seen`, the rows of a pipe are passed on as they arrive, once there are values of these columns. `fitted`
         is the dialect of a model, which applies unless options or the file specify another.
@@ -410,7 +410,7 @@ class OutputOptions(FeatureOptions, WritingOptions):
 
     Attributes:
         keep: Passthrough columns, which are copied unchanged; None copies all columns.
-        overwrite: True replaces an existing file, False refuses to.
+        overwrite: True replaces an existing file, False raises an error.
         interval: Probabilities of the intervals, or sets of classes, that accompany predictions.
         sweep: True removes temporary files that killed writers of the same file have left.
         guard: Context manager that is held while the file gets its name. It may raise an error to prevent that.

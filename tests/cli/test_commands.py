@@ -116,7 +116,7 @@ def test_the_help_of_many_options_shows_those_that_most_users_need_and_names_the
         ("transform --model map.joblib sample_data/digits.csv a.XLS", 2, "name a .csv file, which it opens"),
         ("fit --config map.joblib sample_data/digits.csv m.joblib", 2, "this may be a model: pass it to --model"),
         ("fit --config sample_data/digits.csv sample_data/digits.csv m.joblib", 2, "--for DATA` starts one"),
-        ("inspect sample_data/digits.csv", 4, "or no model (`kafeat fit` makes one)"),
+        ("inspect sample_data/digits.csv", 4, "or not a model (`kafeat fit` makes one)"),
         ("transform --model map.joblib --keep label sample_data/digits.csv out.npy", 2, "passthrough"),
         ("transform --model map.joblib configs/fourier.yaml --input-format parquet out.npy", 3, "Parquet"),
         ("fit --config sample_data/README.md sample_data/digits.csv m.joblib", 2, "sample_data/README.md:"),

@@ -56,7 +56,7 @@ def schema_of(layout: Layout) -> pa.Schema:
 
 
 def features_of(block: Floats, schema: pa.Schema, layout: Layout, *, apart: bool = False) -> list[pa.Array]:
-    """Return a block as the last columns of a schema."""
+    """Return a block of features as arrays for the last columns of a schema."""
     nulls = nulls_of(block, layout)
     if layout.list_name is None:
         return columns_of(block, nulls, apart=apart)
@@ -70,7 +70,7 @@ def nulls_of(block: Floats, layout: Layout) -> Mask | None:
 
 
 def shared(values: Array, nulls: Mask | None = None) -> pa.Array:
-    """Return an array on a contiguous vector, null where `nulls` is true. `pa.array` would import pandas."""
+    """Return an array that shares the memory of a vector, null where `nulls` is true. `pa.array` imports pandas."""
     return _vector(values, None if nulls is None or not nulls.any() else validity_bits(nulls))
 
 
@@ -107,7 +107,7 @@ class ClassColumn:
         return [field.name for field in self._fields]
 
     def schema(self, passthrough: pa.Schema | None) -> pa.Schema:
-        """Return the schema of the passthrough columns followed by these columns. Refuse one with the same name."""
+        """Return the schema of the passthrough columns and then these. Raise UsageError if two have the same name."""
         for name in self.names:
             if passthrough is not None and name in passthrough.names:
                 raise UsageError(

@@ -29,7 +29,7 @@ class Layout:
     first: int = 0
     """Number of the first row. Blocks are numbered by their rows in the input."""
     block_rows: int = 8192
-    """Rows of every block except the last, which may be lower."""
+    """Number of rows of every block except the last, which may have fewer."""
     passthrough_schema: pa.Schema | None = None
     list_name: str | None = None
     """Name of the one column of lists, or None if each feature has a column."""
@@ -38,9 +38,9 @@ class Layout:
     metadata: Mapping[str, str] = field(default_factory=dict)
     delimiter: str = ","
     nullable: bool = False
-    """Rows of features may be NaN. They are written as nulls if the format has nulls."""
+    """True if rows of features may be NaN. They are written as nulls if the format has nulls."""
     dropping: bool = False
-    """Rows may be dropped, so a row's position in the output is not known in advance."""
+    """True if rows may be dropped, so that a row's position in the output is not known in advance."""
     passthrough: PassthroughColumns | None = None
     """Converts passthrough columns to `passthrough_schema`."""
 
@@ -62,7 +62,7 @@ class Writer(ABC):
 
     @classmethod
     def check(cls, location: str, layout: Layout) -> None:  # noqa: ARG003  # for formats that have rules
-        """Refuse a layout that the format cannot hold, before a file is opened."""
+        """Raise UsageError for a layout that the format does not support, before a file is opened."""
         return
 
     def begin(self) -> None:
@@ -74,14 +74,14 @@ class Writer(ABC):
         return np.empty((rows, len(self.layout.names)), self.layout.dtype, order=self.wants)
 
     def filled(self, start: int, block: Floats) -> None:
-        """Accept a filled buffer in its worker, which may write it immediately if its position is known."""
+        """Receive a buffer that a worker has filled, in its thread. It may be written if its position is known."""
         return
 
     def write(self, block: Rows, passthrough: pa.Table | None, good: Mask | None = None) -> None:
         """Write the next rows, or only the `good` ones, with their features and their passthrough columns.
 
-        Sparse rows are for sparse formats only. For a value that the format cannot hold, raise InvalidValueError with
-        its row counted from the first of these.
+        Sparse rows are for sparse formats only. For a value that the format cannot store, raise InvalidValueError with
+        the number of its row in the block.
         """
         if passthrough is not None:
             if self.layout.passthrough is not None:

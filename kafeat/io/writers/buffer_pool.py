@@ -44,9 +44,9 @@ class BufferSlice:
 
 
 class BufferPool:
-    """Blocks of rows, cut one after the other from buffers of `height` rows. They come back in the same order.
+    """Memory for blocks of rows, cut one after the other from buffers of `height` rows, and returned in this order.
 
-    A block lower than `block_rows` is the last one, and gets no full buffer for itself.
+    A block with fewer rows than `block_rows` is the last one, so no full buffer is allocated for it.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class BufferPool:
         return Buffer(np.empty((rows, self._width), self._dtype, order=self._order))
 
     def take(self, rows: int) -> Floats:
-        """Return memory for a number of rows."""
+        """Return memory for a block of `rows` rows."""
         if self._open.used + rows > len(self._open.memory):
             alone = rows != self._block_rows
             self._open = self._idle.pop() if self._idle else self._new_buffer(rows if alone else self._height)
@@ -74,9 +74,9 @@ class BufferPool:
         return piece.block
 
     def back(self, block: Floats, good: Mask | None = None) -> BufferSlice:
-        """Return the slice of a block, or a copy of its good rows. The block may be memory from elsewhere."""
+        """Return a block as a slice of the pool (or of itself, if it is from elsewhere), or a copy of its good rows."""
         piece = BufferSlice(Buffer(block), 0, len(block))
-        # Address, shape, strides and type.
+        # This compares address, shape, strides and type.
         if self._taken and block.__array_interface__ == self._taken[0].block.__array_interface__:
             piece = self._taken.popleft()
         if good is None:

@@ -56,7 +56,7 @@ class LibsvmWriter(TextWriter):
 
 
 def _check_label(location: str, schema: pa.Schema | None, empty: bool) -> None:
-    """Refuse several passthrough columns, and one without numbers, because it is the label.
+    """Raise UsageError for several passthrough columns, and for one without numbers, because it is the label.
 
     A text format without rows does not show which columns are numbers, so then any may be the label.
     """
@@ -109,7 +109,7 @@ def _with_last(rows: SparseRows) -> SparseRows:
 
 
 def _pieces(starts: np.ndarray) -> list[tuple[int, int]]:
-    """Return ranges of rows that have about as many entries as are formatted at a time."""
+    """Return ranges of rows, each with about `_ENTRIES` entries."""
     n = len(starts) - 1
     cuts = np.searchsorted(starts, np.arange(_ENTRIES, int(starts[-1]), _ENTRIES))
     edges = np.unique([0, *cuts, n])
@@ -117,7 +117,7 @@ def _pieces(starts: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _lines(rows: SparseRows, labels: pa.Array | None) -> pa.Buffer:
-    """Return the text of rows."""
+    """Return the lines of these rows as text."""
     values = as_text(shared(np.ascontiguousarray(rows.values)))
     indices = shared(np.asarray(rows.columns, np.int64) + 1)
     entries = pc.binary_join_element_wise(_BLANK, indices.cast(TEXT), _COLON, values, _NOTHING)
@@ -129,10 +129,10 @@ def _lines(rows: SparseRows, labels: pa.Array | None) -> pa.Buffer:
 def comparable_labels(
     location: str, at: int, expected: KeptRows | None, got: KeptRows
 ) -> tuple[KeptRows | None, KeptRows]:
-    """Return the labels of an output and of its input, as both were written. `at` is the first row.
+    """Return the labels of an input (`expected`) and an output (`got`) in one type. `at` is the first row.
 
-    LIBSVM does not name the column of its label. If `expected` is None, a label other than 0 is refused, because its
-    expected value is unknown.
+    LIBSVM does not name the column of its label. If `expected` is None, a label other than 0 raises GateError, because
+    its expected value is unknown.
     """
     if expected is not None:
         ours = _comparable(decoded(expected.column(0)))

@@ -96,7 +96,7 @@ def _header(dtype: np.dtype[Any], rows: int, width: int) -> bytes:
 
 
 def sparse_rows(block: Rows, good: Mask | None) -> SparseRows:
-    """Return the good rows of a block without the features that are 0."""
+    """Return the good rows of a block as sparse rows."""
     block = block if good is None else block[good]
     if isinstance(block, SparseRows):
         return block
@@ -155,7 +155,7 @@ class NpzWriter(Writer):
 def _put(archive: zipfile.ZipFile, name: str, content: IO[bytes], dtype: np.dtype[Any], *shape: int) -> None:
     """Add an array whose bytes are in a file. `np.savez` would need it in memory."""
     content.seek(0)
-    info = zipfile.ZipInfo(f"{name}.npy")  # with a fixed time, so that the same features give the same bytes
+    info = zipfile.ZipInfo(f"{name}.npy")  # its time is fixed, so that the same features give the same bytes
     info.external_attr = 0o644 << 16
     with archive.open(info, "w", force_zip64=True) as member:
         header = {"descr": dtype.str, "fortran_order": False, "shape": shape}

@@ -37,7 +37,7 @@ def open_writer(
 
 
 def checked(location: Location, format: Format, layout: Layout) -> Layout:
-    """Return the layout with the types of the format. Refuse options and columns that it cannot hold."""
+    """Return the layout with the column types of the format. Raise UsageError for what it does not support."""
     name = str(location)
     layout = replace(layout, delimiter=delimiter_of(location, layout.delimiter))
     _check_options(name, format, layout)
@@ -62,7 +62,7 @@ def _ended(writer: Writer) -> Iterator[Writer]:
 
 
 def _check_options(location: str, format: Format, layout: Layout) -> None:
-    """Refuse options that the format does not have."""
+    """Raise UsageError for options that the format does not have."""
     title = format.title
     if layout.list_name is not None and not format.lists:
         lists = spelled(
@@ -83,7 +83,7 @@ def _check_options(location: str, format: Format, layout: Layout) -> None:
 
 
 def _check_columns(location: str, format: Format, layout: Layout) -> None:
-    """Refuse passthrough columns if the format has none, and columns with the same name."""
+    """Raise UsageError for passthrough columns if the format has none, and for columns with the same name."""
     passthrough = layout.passthrough_names
     features = list(layout.names) if layout.list_name is None else [layout.list_name]
     both = [name for name in passthrough if name in set(features)]

@@ -12,7 +12,7 @@ from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.buffer_pool import BufferPool, BufferSlice
 from kafeat.types import Floats, Mask
 
-# Each column takes a fixed time in each group: 64 MiB is 1.3 times as fast as 32, and 128 gains little more.
+# A column costs a fixed time in each row group: 64 MiB is 1.3 times as fast as 32, and 128 gains little more.
 GROUP_BYTES = 64 << 20
 # For lists, the writer needs as much memory again for levels, and there is only one column.
 LIST_GROUP_BYTES = 32 << 20

@@ -1,6 +1,6 @@
-"""Passthrough columns, converted to types that a format can hold, and compared with those of the input.
+"""Convert passthrough columns to types that a format can store, and compare them with those of the input.
 
-Other types are refused before writing.
+Columns of other types are an error before anything is written.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class PassthroughColumns:
         self._limited = [field.name for field in schema if is_limited(field.type, format)]
 
     def table(self, passthrough: pa.Table, good: Mask | None = None) -> pa.Table:
-        """Convert rows to the written types. Refuse a value of a good row that the format cannot hold."""
+        """Convert rows to the written types. Raise InvalidValueError if a good row has a value beyond the format."""
         for name in self._limited:
             self._check(name, passthrough.column(name), good)
         fields = [f.with_type(written(f.type, self._format)) for f in passthrough.schema]
@@ -61,7 +61,7 @@ class PassthroughColumns:
 
 
 def refuse_nested(location: str, schema: pa.Schema) -> None:
-    """Refuse passthrough columns of nested, run-end encoded or view types. Categories pass in any storage type."""
+    """Raise DataError for passthrough columns of nested, run-end encoded or view types, unless they are categories."""
     for field in schema:
         stored = storage_of(field.type)
         target = plain(pa.nulls(0, stored)).type
@@ -90,7 +90,7 @@ def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _held(format: Format, kind: pa.DataType) -> bool:
-    """Return true if values of the type can be written. Arrow is tried with zero rows."""
+    """Return true if values of the type can be written. Arrow tries this with zero rows."""
     target = written(kind, format)
     try:
         column = _as(pa.chunked_array([pa.nulls(0, kind)], kind), target)
@@ -127,7 +127,7 @@ def written(kind: pa.DataType, format: Format) -> pa.DataType:
 
 def _coded(values: pa.DictionaryArray) -> pa.DictionaryArray:
     kind, words, codes = values.type, plain(values.dictionary), values.indices
-    if words.null_count:  # nulls in the dictionary and in the indices: Parquet has only the latter
+    if words.null_count:  # Parquet has nulls in the indices, but not in the dictionary
         missing = words.is_null().to_numpy(zero_copy_only=False)
         codes = pa.array(np.cumsum(~missing) - 1, kind.index_type, mask=missing).take(codes)
         words = words.drop_null()
@@ -145,14 +145,14 @@ def is_limited(kind: pa.DataType, format: Format) -> bool:
         return is_limited(kind.value_type, format)
     if is_text(kind):
         return format.delimited
-    if format.parquet_types:  # it has neither times in seconds nor 64-bit dates
+    if format.parquet_types:  # Parquet has neither times in seconds nor 64-bit dates
         return bool(pa.types.is_date64(kind) or (pa.types.is_timestamp(kind) and kind.unit == "s"))
     times = (pa.types.is_date, pa.types.is_time, pa.types.is_timestamp)
     return format.text and any(test(kind) for test in times)
 
 
 def beyond(column: pa.ChunkedArray, format: Format) -> pa.Scalar | None:
-    """Return a date or time that the format cannot hold, or a text with a NUL, or None."""
+    """Return a date, a time or a text with a NUL character that the format cannot store, or None."""
     import pyarrow.compute as pc  # slow to import
 
     for chunk in column.chunks:
@@ -183,7 +183,7 @@ def _fits(end: pa.Scalar, format: Format) -> bool:
 
 
 def digits(value: pa.Scalar) -> int:
-    """Return the stored number of a date or time."""
+    """Return the integer that represents a date or time in Arrow."""
     return int(value.cast(pa.int32() if value.type.bit_width == 32 else pa.int64()).as_py())
 
 

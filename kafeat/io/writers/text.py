@@ -1,4 +1,4 @@
-"""Write bytes to a file or standard output, and text, compressed or not: CSV and JSON lines.
+"""Write CSV and JSON lines, compressed or not, to a file or to standard output.
 
 In CSV (RFC 4180), a value is quoted only if it contains the delimiter, a quote, CR or LF. Null and an empty text both
 become an empty field. JSON lines have an object for each row (RFC 8259). JSON has neither NaN nor infinity, so both
@@ -115,7 +115,7 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def memory_of(lines: pa.Array) -> pa.Buffer:
-    """Return the memory of an array of lines, which is their text."""
+    """Return the memory of an array of lines, which is their concatenated text."""
     return lines.buffers()[2].slice(0, pc.sum(pc.binary_length(lines)).as_py())
 
 

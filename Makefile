@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := demo
 
-.PHONY: help demo test test-all test-numpy test-engines lint docs reference pictures bench bench-quick faults fault-calls fuzz fuzz-csv fuzz-dialects soak scaling format clean package test-lowest test-pythons sanitize golden coverage mutants
+.PHONY: help demo test test-compiled test-loops test-all test-numpy test-engines lint docs reference pictures bench bench-quick faults fault-calls fuzz fuzz-csv fuzz-dialects soak scaling format clean package test-lowest test-pythons sanitize golden coverage mutants
 
 help:
 	@echo "make demo    set up, then fit, transform and evaluate on sample_data"
@@ -64,10 +64,11 @@ demo: $(or $(wildcard $(VENV)/.installed),$(VENV)/.demo)
 	@echo "made:" && ls -l $(DEMO)
 	@$(BIN)/python -c "import pyarrow.parquet as pq; t = pq.read_table('$(DEMO)/features.parquet'); print(t.num_rows, 'rows,', t.num_columns, 'columns:', ', '.join(t.column_names[:5]), '...')"
 
-# A worker more than cores, as some tests wait for processes; no more threads than that. They take neighbouring tests, so
-# that a fixture of a module is made once. Compiled modules are kept, whatever the environment says: hundreds of tests start a process that imports them.
-WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+# No more threads than a worker for each core: what a worker waits for takes the time of its core, and each one more would
+# collect the tests and import their libraries for itself. They take neighbouring tests, so that a fixture of a module is
+# made once. Compiled modules are kept, whatever the environment says: hundreds of tests start a process that imports them.
+ALONE := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
+PYTEST := $(ALONE) -n $(shell getconf _NPROCESSORS_ONLN) --dist worksteal
 
 # What has a compiled loop is tested without it as well, but for tests marked `one_core`; `make test-all` takes those and
 # every kind, `make test-numpy` everything.
@@ -77,9 +78,12 @@ NUMPY := tests/compiled tests/contract/test_casts.py tests/contract/test_sparse_
 	tests/maths/test_sketch_loop.py tests/maths/test_content_folds.py tests/samplers/test_tensor_sketch.py tests/samplers/test_trees.py \
 	tests/samplers/test_projection.py \
 	tests/scalers/test_quantile.py tests/scalers/test_power.py
-test: $(VENV)/.installed
+test: test-compiled test-loops
+test-compiled: $(VENV)/.installed
 	$(PYTEST) --hypothesis-profile=quick -m "not slow"
-	KAFEAT_COMPILED=0 $(PYTEST) --hypothesis-profile=quick -m "not slow and not one_core" $(NUMPY)
+# These take as long as a worker takes to collect them, so they need no second one.
+test-loops: $(VENV)/.installed
+	KAFEAT_COMPILED=0 $(ALONE) --hypothesis-profile=quick -m "not slow and not one_core" $(NUMPY)
 
 test-all: $(VENV)/.installed
 	TESTS_SIZES=large $(PYTEST)

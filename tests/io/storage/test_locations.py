@@ -39,7 +39,6 @@ from tests.jobs.files import transform_file, transform_with_files_of
 from tests.recipes import words
 from tests.zygote import Process
 
-pytest.importorskip("moto")
 pytestmark = pytest.mark.usefixtures("credentials")
 
 RNG = np.random.default_rng(11)

@@ -9,7 +9,6 @@ from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.owner import NAME, Owner, Token, owning
 
-pytest.importorskip("moto")
 pytestmark = pytest.mark.usefixtures("credentials")
 
 

@@ -14,7 +14,6 @@ import kafeat
 from kafeat.io.storage.location import parse_location
 from tests.jobs.files import transform_parts, verify_file
 
-pytest.importorskip("moto")
 pytestmark = pytest.mark.usefixtures("credentials")
 
 STEP = {"kind": "fourier", "n_components": 8, "frequencies": "orthogonal"}

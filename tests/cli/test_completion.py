@@ -42,6 +42,7 @@ def completed(words, last, cwd):
     return done.stdout.split()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("words", "last", "expected"),
     [
@@ -56,6 +57,7 @@ def test_bash_is_told_words(words, last, expected, tmp_path):
     assert completed(words, last, tmp_path) == expected
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("words", ["fit --config", "transform", "inspect", "config --check"])
 def test_bash_is_told_to_complete_files(words, tmp_path):
     assert completed(f"kafeat {words}", "rb", tmp_path) == ["compopt", "-o", "default"]

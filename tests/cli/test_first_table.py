@@ -144,6 +144,7 @@ def test_odd_values_are_told_and_the_remedy_reads_them(tuned):
     )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["NEW.csv", "a b.csv", "x.clean.csv", "t.csv.gz", "wide.csv"])
 @pytest.mark.parametrize("start", ["Report of 2020\n\n", "sep=;\nReport of 2020\n"])
 def test_what_writes_a_file_leaves_the_table_as_it_is(tuned, tmp_path, name, start):
@@ -266,6 +267,7 @@ def test_a_stray_word_among_the_numbers_of_a_label_is_named_with_the_remedy(
     assert in_process(*FOR, "y", *shlex.split(remedy), cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mark", [",", ";", "|", "\t"])
 @pytest.mark.parametrize("end", ["\n", " \r\n"])
 def test_a_delimiter_at_the_end_of_rows_only_is_left_out_by_the_remedy(tuned, tmp_path, mark, end):

@@ -20,13 +20,14 @@ from kafeat.errors import SystemRefusedError
 from kafeat.runtime.engine import Engine
 from tests.engines.work import doubled
 from tests.jobs.files import transform_parts
+from tests.sizes import size
 from tests.zygote import Process
 
 pytest.importorskip("distributed")
 
 HERE = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(HERE), "DASK_DISTRIBUTED__WORKER__MEMORY__TERMINATE": "False"}
-PARTS, ROWS = 24, 20_000
+PARTS, ROWS = 24, size(2_000, 20_000)
 
 
 def start(*words: str, folder: Path) -> subprocess.Popen[bytes]:

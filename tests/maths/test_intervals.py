@@ -52,8 +52,8 @@ def test_a_weight_of_two_counts_as_the_row_twice():
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_exchangeable_rows_are_covered_as_often_as_is_said(level):
-    # The rank of a new score among n + 1 is uniform, so its coverage is ⌈(n+1)·level⌉/(n+1): 4,000 draws of it.
-    n, draws = 60, 4_000
+    # The rank of a new score among n + 1 is uniform, so its coverage is ⌈(n+1)·level⌉/(n+1): 1,000 draws of it.
+    n, draws = 60, 1_000
     rng = np.random.default_rng(2)
     every = rng.exponential(size=(draws, n + 1))
     q = np.array([of(thinned(row[:-1, None])).quantiles(min(level, n / (n + 1)))[0] for row in every])
@@ -153,10 +153,10 @@ def test_the_same_calibration_seldom_has_a_small_p_value_and_a_worse_one_has(of_
         p **= power
         return p / p.sum(axis=1, keepdims=True), classes
 
-    for _ in range(100):
+    for _ in range(40):
         known = binned(*rows(of_fit, power))
         p_values.append(calibration_p_value(*rows(here, power), known))
         worse.append(calibration_p_value(*rows(here, 4.0 * power), known))
-    # 100 draws of a level of 5 % give more than 13 once in 3,000
-    assert np.mean(np.array(p_values) < 0.05) <= 0.13
+    # 40 draws of a level of 5 % give more than 7 once in 1,400
+    assert np.sum(np.array(p_values) < 0.05) <= 7
     assert np.mean(np.array(worse) < 0.05) > 0.8

@@ -73,6 +73,7 @@ def written(run: SketchLoop, X: Floats | SparseRows, order: str) -> Floats:
     return beside(lambda out: run.write(X, out, run.scratch()), (len(X), run.width), run.dtype, order)
 
 
+@pytest.mark.sampled
 @compiled
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("degree", [1, 3])

@@ -200,6 +200,7 @@ def test_error_falls_with_the_order(kernel: str, window: str) -> None:
         assert (np.diff(errors) < 0).all()
 
 
+@pytest.mark.sampled
 @pytest.mark.one_core
 @pytest.mark.parametrize("kernel", SPECTRAL)
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -292,6 +293,7 @@ def test_fitted_window_of_a_sample_that_shows_nothing_is_the_data_free_one() -> 
     assert np.abs(np.exp(-w / 2) * error(step, w, np.ones((5, 2)))).max() < 0.05
 
 
+@pytest.mark.sampled
 @pytest.mark.one_core
 @pytest.mark.parametrize("kernel", SPECTRAL)
 @pytest.mark.parametrize("n", [1, 2])

@@ -87,6 +87,7 @@ def test_the_columns_of_an_output_are_the_groups_of_its_trees_in_order() -> None
     np.testing.assert_allclose(total, columns(one, whole, X)[:, 0], rtol=0, atol=1e-5)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n_folds", [2, 4, 6, 8])
 @pytest.mark.parametrize("classes", [None, 2, 5])
 def test_labels_of_noise_are_not_predicted_on_the_rows_of_the_fit(n_folds: int, classes: int | None) -> None:

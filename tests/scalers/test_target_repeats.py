@@ -60,6 +60,7 @@ def test_repeated_rows_lose_nothing(columns: int, values: int, rows: int, n_fold
     assert scores(table, y, n_folds=n_folds)[1] > of_encoder(table, y) - (0.02 if n_folds == 10 else 0.06)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("columns", "values", "rows"), TABLES)
 def test_a_label_of_noise_stays_noise(columns: int, values: int, rows: int) -> None:
     """R² of k = columns·values means of n rows is k/n on them, and −k/n on others.

@@ -181,6 +181,7 @@ def test_too_many_rows_for_memory_are_refused():
         held_rows(table, np.ones(1000, bool), NO_SCALING, 1 << 30)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_given_penalty_is_used_and_the_penalty_of_the_search_gives_its_model_again(ring, name):
     _X, Z, held, truth = ring

@@ -248,6 +248,7 @@ def test_numbers_with_separators_and_units_are_read_and_recorded(
         assert features(fm, written(tmp_path, f"n;m\n{value};1\n", "y.csv"), delimiter=";") == [row]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("values", "meant"), DRESSED.values(), ids=DRESSED)
 def test_labels_with_separators_and_units_are_numbers(
     tmp_path: Path, values: list[str], meant: list[float]
@@ -490,6 +491,7 @@ ZONES = ["America/New_York", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Ho
 ALL = ("year", "month", "day", "weekday", "hour", "minute", "second", "days")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("zone", ZONES)
 def test_with_a_named_zone_all_formats_give_the_same_bytes(tmp_path, zone):
     local = [time.astimezone(ZoneInfo(zone)) for time in INSTANTS]

@@ -46,7 +46,7 @@ def test_rows_without_a_label_are_left_out(tmp_path, ending, missing):
     X = np.linspace(-2.0, 2.0, 9)[:, None]
     assert fitted.predict_proba(X).tobytes() == alone.predict_proba(X).tobytes()
     assert fitted.provenance.sources[0].rows == alone.provenance.sources[0].rows == 257
-    given = {"label": "y", "weight": "w", "drop_unlabelled": True, "jobs": 1}
+    given = {"label": "y", "weight": "w", "drop_unlabelled": True, "rows": 40, "exact_rows": 60, "jobs": 1}
     scores = [kafeat.evaluate(config=CONFIG, data=data, **given)["score_model"] for data in (full, part)]
     assert scores[0] == scores[1] > 0.8
     fitted.save(tmp_path / "m.joblib")

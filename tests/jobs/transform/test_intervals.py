@@ -82,6 +82,7 @@ def test_bad_rows_have_no_interval(label, model, table, tmp_path):
     assert [got[name].null_count for name in got.column_names] == [1] * len(got.column_names)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("label", ["y", "c"])
 def test_verify_finds_an_interval_that_is_wrong(format, label, model, data, tmp_path):

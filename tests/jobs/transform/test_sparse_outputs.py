@@ -47,6 +47,7 @@ def matrix_of(path):
     return load_svmlight_file(str(path))[0].toarray().astype("f4")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("ending", ["npz", "svm", "libsvm.zst"])
 @pytest.mark.parametrize("steps", [BINS, PROJECTION], ids=["bins", "projection"])
 def test_outputs_are_those_of_dense_formats_for_any_number_of_jobs(source, tmp_path, steps, ending):
@@ -100,6 +101,7 @@ LABELS |= {"int64": pa.array(np.arange(N) % 3), "bool": pa.array(np.arange(N) % 
 LABELS["dictionary"] = LABELS["int64"].dictionary_encode()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", LABELS)
 def test_verify_compares_the_label(tmp_path, kind):
     fm, out = fit(), tmp_path / "o.svm"
@@ -133,6 +135,7 @@ def test_verify_refuses_labels_that_no_column_explains(source, tmp_path):
         verify_file(model, source, tmp_path / "o.npz", label="y")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("ending", ["npz", "svm", "svm.gz"])
 @pytest.mark.parametrize("steps", [BINS, [*BINS, {"kind": "ridge"}]], ids=["features", "predictions"])
 def test_an_output_of_no_rows_is_an_input(tmp_path, ending, steps):

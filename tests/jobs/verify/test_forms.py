@@ -55,6 +55,7 @@ def test_the_columns_of_a_file_that_is_no_output_are_named(folder, model, expect
         verify(folder, model, str(folder / "in.parquet"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("other", ["map", "num", "cls", "two"])
 @pytest.mark.parametrize("model", ["map", "num", "cls", "two"])
 def test_the_output_of_another_model_is_none_of_this(folder, tmp_path, model, other):
@@ -67,6 +68,7 @@ def test_the_output_of_another_model_is_none_of_this(folder, tmp_path, model, ot
             verify(folder, model, out)
 
 
+@pytest.mark.sampled
 @pytest.mark.sampled
 @pytest.mark.parametrize("layout", ["columns", "list"])
 @pytest.mark.parametrize("prefix", [None, "m_"])
@@ -84,6 +86,7 @@ def test_sound_outputs_fit(folder, tmp_path, model, levels, prefix, layout):
             assert verify(folder, model, out).rows == N
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("levels", "asked", "advice"),
     [

@@ -59,6 +59,7 @@ def read(path):
     return pq.read_table(path) if path.suffix == ".parquet" else ipc.open_file(path).read_all()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("out", ["out.csv", "out.parquet", "out.arrow", "out.jsonl"])
 @pytest.mark.parametrize("source", ["in.csv", "in.parquet", "in.arrow"])
 def test_what_was_kept_is_found_again(model, tmp_path, source, out):

@@ -58,7 +58,7 @@ def test_names_are_escaped(tmp_path):
     name = tmp_path / "a<b>&c.npy"
     np.save(name, X)
     config = {"steps": [{"kind": "projection", "n_components": 2}]}
-    kafeat.evaluate(data=str(name), config=config, report=str(tmp_path))
+    kafeat.evaluate(data=str(name), config=config, rows=20, report=str(tmp_path))
     assert "a&lt;b&gt;&amp;c.npy" in (tmp_path / "index.html").read_text()
 
 

@@ -120,6 +120,7 @@ def test_the_best_of_a_rung_goes_on_first_with_trees_and_without():
         )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seconds", [10.0, 40.0, 100.0, 300.0])
 @pytest.mark.parametrize("slow", [1.0, 3.0, 30.0])
 @pytest.mark.parametrize("rows", [300, 4000, 50_000])

@@ -53,6 +53,7 @@ def test_thresholds_get_columns_of_trees():
     assert 1.0 - error > alone
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("growth", GROWTHS)
 @pytest.mark.parametrize("width", [8, 32])
 def test_the_columns_of_all_parts_are_those_that_were_asked_for(growth, width):

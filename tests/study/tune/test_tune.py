@@ -96,16 +96,6 @@ def _table_of(table, split="split"):
         return read_table(data, Config(steps=[{"kind": "standardize"}]), "y", split, SILENT)
 
 
-def test_test_rows_do_not_change_the_choice():
-    table = mixed()
-    test = np.asarray(table["split"]) == "test"
-    other = table.set_column(5, "y", pa.array(np.where(test, 1e6, table["y"].to_numpy())))
-    first, second = (quick(one, "y", split="split") for one in (table, other))
-    assert first.config == second.config
-    assert first.score == second.score
-    assert first.test_score.value != second.test_score.value
-
-
 @pytest.mark.parametrize("classes", [0, 2, 4])
 def test_a_label_of_noise_is_told(classes):
     rng = np.random.default_rng(5)

@@ -135,33 +135,13 @@ def test_exit_codes(run, folder, arguments, code, message):
     assert not list(folder.glob("out*")) + list(folder.glob(".*kafeat*"))
 
 
-def test_keep_prefix_layout_and_metadata(run, folder, tmp_path):
-    base = ["transform", "--model", "map.joblib", "sample_data/digits.parquet"]
-    run(*base, tmp_path / "a.parquet", "--keep", "label", "--prefix", "z", cwd=folder)
-    run(*base, tmp_path / "b.parquet", "--keep", "all", "--layout", "list", cwd=folder)
-    original = pq.read_table(ROOT / "sample_data/digits.parquet")
-    a, b = pq.read_table(tmp_path / "a.parquet"), pq.read_table(tmp_path / "b.parquet")
-    assert a.column_names == ["label", *[f"z{i}" for i in range(512)]]
-    assert a.column("label").equals(original.column("label"))
-    assert b.column_names == [*original.column_names, "features"]
-    assert b.drop_columns(["features"]).equals(original)
-    lists = np.stack(b.column("features").to_numpy())
-    # Two memory orders, two orders of summation over 64 products of size ≤ 1: 64 ε is plenty.
-    np.testing.assert_allclose(np.column_stack([a.column(f"z{i}") for i in range(512)]), lists,
-                               atol=64 * np.finfo("f4").eps)  # fmt: skip
-    told = json.loads(pq.read_schema(tmp_path / "a.parquet").metadata[b"kafeat"])
-    inspected = json.loads(run("inspect map.joblib --json", cwd=folder).stdout)
-    assert told["map"] == inspected["sha256"]
-    assert told["layout"] == "columns"
-
-
 def test_stdin_to_stdout(run, folder, tmp_path):
     text = (ROOT / "sample_data/digits.csv").read_bytes()
-    piped = run_apart("transform --model map.joblib - - --keep label", cwd=folder, input=text).stdout
-    run(f"transform --model map.joblib sample_data/digits.csv {tmp_path}/o.csv --keep label", cwd=folder)
+    piped = run_apart("transform --model map.joblib - - --keep all", cwd=folder, input=text).stdout
+    run(f"transform --model map.joblib sample_data/digits.csv {tmp_path}/o.csv --keep all", cwd=folder)
     assert piped == (tmp_path / "o.csv").read_bytes()
     table = pyarrow.csv.read_csv(tmp_path / "o.csv")
-    assert (table.num_rows, table.num_columns) == (1797, 513)
+    assert (table.num_rows, table.num_columns) == (1797, 65 + 512)
 
 
 def test_rows_none_give_a_valid_output_of_no_rows(run, folder, tmp_path):

@@ -57,21 +57,6 @@ def test_a_label_of_one_direction_stretches_it():
     assert after < 0.5 * before
 
 
-def test_rank_keeps_the_leading_directions():
-    X, Y, direction = one_direction()
-    found = learn_metric(X, Y, np.random.default_rng(1), rank=1)
-    assert found["root"].shape == (12, 1)
-    assert abs(found["root"][:, 0] @ direction) > 0.99
-
-
-def test_diagonal_weighs_columns():
-    X, Y, _ = one_direction()
-    found = learn_metric(X, Y, np.random.default_rng(1), diagonal=True)
-    assert found["root"].shape == (12,)
-    assert set(np.argsort(found["root"])[-2:]) == {2, 5}
-    assert found["root"].max() == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_a_label_of_noise_leaves_the_identity(seed):
     rng = np.random.default_rng(seed)

@@ -38,18 +38,6 @@ def test_features_are_their_definition(features) -> None:
         np.testing.assert_allclose(features(step, X, 3), want, rtol=0, atol=60 * np.finfo(float).eps)
 
 
-@pytest.mark.parametrize("kind", FEATURES)
-def test_largest_error_is_within_hoeffdings_bound(features, kind: str) -> None:
-    X, D = rows(60, 8), 2048
-    [K] = estimates(features, X, 1, frequencies="iid", features=kind, n_components=D)
-    error = np.abs(K - rbf_kernel(X, gamma=GAMMA))
-    pairs, p = 60 * 61 / 2, 1e-6
-    # An entry is the mean of m independent terms in [−c, c] (paired: cos δ, c = 1, m = D/2; offset: 2 cos cos, c = 2,
-    # m = D). Hoeffding: P(|error| ≥ ε) ≤ 2 exp(−mε²/2c²); a union over the pairs makes it p for
-    m, c = (D / 2, 1.0) if kind == "paired" else (D, 2.0)
-    assert error.max() <= c * np.sqrt(2 * np.log(2 * pairs / p) / m)
-
-
 def test_variance_is_that_of_the_theory(features) -> None:
     X, seeds, m = rows(2, 8) * 0.8, 1500, 32
     K = estimates(features, X, seeds, frequencies="iid", features="paired", n_components=2 * m)[:, 0, 1]

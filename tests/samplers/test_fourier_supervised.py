@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import kafeat
@@ -15,7 +13,6 @@ from kafeat.jobs.inspect import inspect
 from kafeat.maths.fourier import supervised
 from kafeat.maths.kernel import ShiftInvariantKernel
 from kafeat.maths.kernels import kernel_names
-from kafeat.sklearn import FeatureMap
 
 D = 20
 
@@ -51,8 +48,6 @@ def test_needs_a_label() -> None:
     expected = r"steps\[0\]\.frequencies: supervised: expected a label to train for"
     with pytest.raises(UsageError, match=expected):
         kafeat.fit(config(), rows(400))
-    with pytest.raises(ValueError, match="y: expected labels"):
-        FeatureMap(config=config()).fit(rows(400))
 
 
 @pytest.mark.parametrize("kernel", kernel_names(ShiftInvariantKernel))
@@ -75,18 +70,6 @@ def test_kernel_is_that_of_the_features(tmp_path: Path) -> None:
     loaded = kafeat.load(tmp_path / "m.joblib")
     assert loaded.transform(X).tobytes() == Z.tobytes()
     assert loaded.exact_kernel(X).tobytes() == fm.exact_kernel(X).tobytes()
-
-
-def test_evaluate_refits_on_training_rows_and_says_what_the_kernel_is(tmp_path: Path) -> None:
-    X = rows(500)
-    table = pa.table({**{f"x{i}": X[:, i] for i in range(D)}, "label": label_of(X).astype(int)})
-    pq.write_table(table, tmp_path / "rows.parquet")
-    report = kafeat.evaluate(data=tmp_path / "rows.parquet", config=config(), label="label")
-    (record,) = report["records"]
-    assert record["rows_seen_in_fit"] == 0
-    assert "no given kernel" in (record["reference"] or "")
-    assert record["relative_frobenius"] == pytest.approx(0.0, abs=1e-12)
-    assert record["score_map"] == pytest.approx(record["score_exact"], abs=0.05)
 
 
 def test_stands_in_chains_and_unions() -> None:

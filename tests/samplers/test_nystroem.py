@@ -376,18 +376,6 @@ def test_poly_is_the_polynomial_kernel() -> None:
     assert kafeat.fit(maclaurin, X).config.steps[0].recipe()["kernel"] == "polynomial"
 
 
-def test_a_precomputed_kernel_is_evaluated_by_its_recipe_and_as_the_first_step_only() -> None:
-    X = rows(30, 3)
-    K = pairwise.rbf_kernel(X)
-    step = {"kind": "nystroem", "kernel": "precomputed", "n_components": 5}
-    assert kafeat.evaluate(data=K, config={"steps": [step]}, jobs=1)["n_components"] == 5
-    later = {"steps": [{"kind": "standardize"}, step]}
-    for asked in ({"model": fit(K, kernel="precomputed", n_components=5)}, {"config": later}):
-        told = "evaluate: nystroem: kernel precomputed: there is no exact kernel"
-        with pytest.raises(UsageError, match=told):
-            kafeat.evaluate(data=K, **asked)
-
-
 @pytest.mark.parametrize("form", ["array", "npy", "parquet"])
 def test_landmarks_that_are_given(form: str, tmp_path: Path) -> None:
     import pyarrow as pa

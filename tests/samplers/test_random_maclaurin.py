@@ -35,14 +35,6 @@ def test_is_the_weighted_product_of_its_signs(features, D: int) -> None:
     np.testing.assert_allclose(features(step, X, 2), want, rtol=0, atol=near)
 
 
-def test_a_linear_kernel_with_outputs_enough_is_exact(features) -> None:
-    X = rows(6, 5)
-    step = RandomMaclaurin(degree=1, gamma=0.5, coef0=2.0, n_components=9)
-    Z = features(step, X)
-    np.testing.assert_allclose(Z @ Z.T, 0.5 * X @ X.T + 2.0, rtol=1e-13)
-    assert not Z[:, 6:].any()  # nothing is left to draw
-
-
 def test_one_input_leaves_only_the_choice_of_degrees(features) -> None:
     # the product of signs of one input is exact: with every degree drawn the kernel is too
     X = rows(6, 1)

@@ -43,6 +43,7 @@ def test_rank_and_diagonal_give_narrow_and_unrotated_rows() -> None:
     diagonal = fit(Y[:1000], X[:1000], diagonal=True)
     weights = diagonal.transform(np.ones((1, 20)))[0]
     assert set(np.argsort(weights)[-2:]) == {3, 11}
+    assert weights.max() == pytest.approx(1.0)
     np.testing.assert_array_equal(diagonal.transform(np.eye(20)), np.diag(weights))
 
 

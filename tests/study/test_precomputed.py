@@ -94,5 +94,10 @@ def test_recipes_of_other_columns_are_refused():
         kafeat.evaluate(config=[OF_MATRIX, others], data=table(K), label="y", jobs=1)
     fitted = kafeat.fit(OF_MATRIX, table(K))
     told = "no exact kernel beyond the given columns; `kafeat evaluate --config`"
-    with pytest.raises(UsageError, match=told):
-        kafeat.evaluate(fitted, table(K), "y", jobs=1)
+    later = {**OF_MATRIX, "steps": ["standardize", GIVEN]}
+    for asked, why in (
+        ({"model": fitted}, told),
+        ({"config": later}, "precomputed: there is no exact kernel"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            kafeat.evaluate(data=table(K), label="y", jobs=1, **asked)

@@ -46,19 +46,9 @@ def test_rows_without_a_label_are_left_out(tmp_path, ending, missing):
     X = np.linspace(-2.0, 2.0, 9)[:, None]
     assert fitted.predict_proba(X).tobytes() == alone.predict_proba(X).tobytes()
     assert fitted.provenance.sources[0].rows == alone.provenance.sources[0].rows == 257
-    given = {"label": "y", "weight": "w", "drop_unlabelled": True, "rows": 40, "exact_rows": 60, "jobs": 1}
-    scores = [kafeat.evaluate(config=CONFIG, data=data, **given)["score_model"] for data in (full, part)]
-    assert scores[0] == scores[1] > 0.8
     fitted.save(tmp_path / "m.joblib")
     [record] = score_predictions([str(tmp_path / "m.joblib")], full, ("y",), drop_unlabelled=True)
     assert record.about["rows_test"] == 257
-    tuned = [
-        kafeat.tune(data, "y", 8, trials=2, jobs=1, weight="w", drop_unlabelled=True, predictor="ridge")
-        for data in (full, part)
-    ]
-    assert tuned[0].config == tuned[1].config
-    assert tuned[0].score == tuned[1].score
-    assert "w" not in tuned[0].fit().columns.names
 
 
 def test_messages_name_the_rows_of_the_file(tmp_path):

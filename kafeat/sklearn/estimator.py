@@ -7,7 +7,7 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 
 from kafeat.config import Config
@@ -17,12 +17,12 @@ from kafeat.jobs.fit.fit import columns_of
 from kafeat.jobs.fit.labels import check_label_array
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.model.feature_map import FeatureMap as FittedMap
-from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels
+from kafeat.sklearn.map_estimator import MapEstimator, NamedFeatures, as_value_errors, checked_labels
 from kafeat.types import Array, Floats
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class FeatureMap(NamedFeatures, TransformerMixin, MapEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Explicit kernel features z with z(x)·z(y) ≈ k(x, y), as a transformer for pipelines and searches.
 
     Labels `y` are used if a step needs them. Rows may be sparse: a step that does not compute with sparse rows gets a

@@ -17,11 +17,12 @@ from typing import Any, ClassVar, Self, TypeVar
 import joblib
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
+from kafeat.chain.chain import sources_of
 from kafeat.config import Config, load_config
 from kafeat.config.model import GROUPS_BESIDE
 from kafeat.contract.describe import spell
@@ -327,6 +328,32 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         tags.input_tags.positive_only = config.map_steps[0].traits.numbers.refuses_negative
         tags.target_tags.required = config.needs_label
         return tags
+
+
+class NamedFeatures(ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]  # scikit-learn has no types
+    """The names of the features of an estimator with a `feature_map_`."""
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return `income` or `city_Rome` for features that are made from one column, otherwise numbered names."""
+        numbered: Array = super().get_feature_names_out(input_features)
+        columns, sources = self.feature_map_.columns, sources_of(self.feature_map_.chain.steps)
+        if sources is None:
+            return numbered
+        inputs = [name for name, _ in columns.inputs]
+        categories = [columns.categories.get(name, ()) for name in inputs]
+        if not hasattr(self, "feature_names_in_"):  # then they are c0, c1, …
+            inputs = [
+                f"x{name[1:]}" if input_features is None else input_features[int(name[1:])] for name in inputs
+            ]
+        names, counts, met = list[str](), Counter(sources.tolist()), Counter[int]()
+        for source in sources.tolist():
+            of_categories = len(categories[source]) == counts[source]
+            last = categories[source][met[source]] if of_categories else met[source]
+            names.append(
+                f"{inputs[source]}_{last}" if of_categories or counts[source] > 1 else inputs[source]
+            )
+            met[source] += 1
+        return np.array(names, dtype=object) if len({*names}) == len(names) else numbered
 
 
 def beside(source: Reader, sample_weight: Any = None, groups: Any = None) -> Reader:

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import joblib
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,7 +17,14 @@ from kafeat.errors import KafeatWarning
 from kafeat.io.readers.memory import reader_of
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.sklearn.estimator import FeatureMap
-from kafeat.sklearn.map_estimator import as_value_errors, beside, checked_labels, checked_rows, seed_of
+from kafeat.sklearn.map_estimator import (
+    NamedFeatures,
+    as_value_errors,
+    beside,
+    checked_labels,
+    checked_rows,
+    seed_of,
+)
 from kafeat.study.tune.input import SearchStart
 from kafeat.study.tune.problem import LEAST_ROWS
 from kafeat.study.tune.result import no_data
@@ -26,7 +33,7 @@ from kafeat.types import Floats
 
 
 @dataclass(eq=False, repr=False)
-class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class TunedFeatureMap(NamedFeatures, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Explicit kernel features whose scaler, metric, kernel, γ, map and width are chosen by the labels.
 
     `fit` calls `kafeat.tune` and fits the config that it chooses. Data frames may have columns of text and times, and

@@ -164,7 +164,9 @@ def test_texts_and_times_where_a_step_names_them(library: str, digits: np.ndarra
     time = np.datetime64("2024-02-28T22:00", "ms") + 3_600_000 * np.arange(80)
     table = frame(library, digits[:80], size=size, time=time)
     parts = {"kind": "date_parts", "columns": ["time"], "parts": ["day", "hour"], "cyclic": False}
-    Z = FeatureMap([{"kind": "one_hot", "columns": ["size"]}, parts]).fit(table).transform(table)
+    fm = FeatureMap([{"kind": "one_hot", "columns": ["size"]}, parts]).fit(table)
+    Z, names = fm.transform(table), fm.get_feature_names_out().tolist()
+    assert names == [*fm.feature_names_in_[:64], "size_big", "size_small", "time_0", "time_1"]
     np.testing.assert_array_equal(Z[:, :64], digits[:80])
     np.testing.assert_array_equal(Z[:, 64], size == "big")
     np.testing.assert_array_equal(Z[:3, -2:], [[28, 22], [28, 23], [29, 0]])

@@ -84,7 +84,7 @@ def test_a_pickle_keeps_the_choice_and_not_the_data() -> None:
     again = pickle.loads(pickle.dumps(tuned))
     assert again.tuning_.yaml == tuned.tuning_.yaml
     assert again.transform(X).tobytes() == tuned.transform(X).tobytes()
-    with pytest.raises(UsageError, match="its map is feature_map_"):
+    with pytest.raises(UsageError, match="has its map as feature_map_"):
         again.tuning_.fit()
 
 

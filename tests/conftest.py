@@ -120,13 +120,13 @@ def one_limit() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _short_learning(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Learned frequencies and metrics have tests in two places: others do not depend on how long they learn."""
+    """Learned frequencies and metrics have tests in one room: others do not depend on how long they learn."""
     with pytest.MonkeyPatch.context() as patch:
         room = request.path.relative_to(HERE).parts[0]
-        if room != "maths" and not (room == "samplers" and "fourier" in request.path.name):
+        if room != "maths":
             patch.setattr(frequency_fit, "_STEPS", 20)
             patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
-            for steps, few in (("_TRIAL_STEPS", 50), ("_STEPS", 100), ("_LEAST_STEPS", 20)):
+            for steps, few in (("_TRIAL_STEPS", 100), ("_STEPS", 100), ("_LEAST_STEPS", 20)):
                 patch.setattr(supervised, steps, few)
             patch.setattr(metric, "_FREQUENCIES", 64)
         yield

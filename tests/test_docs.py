@@ -26,8 +26,6 @@ from kafeat.cli.command import Context
 from kafeat.cli.main import COMMANDS, _run
 from kafeat.cli.main import kafeat as whole
 from kafeat.config.template import config_schema
-from kafeat.maths.fourier import learning as frequency_fit
-from kafeat.maths.fourier import supervised
 from tests.recipes import words
 from tests.zygote import KAFEAT, ROOT
 
@@ -75,10 +73,6 @@ def of_kafeat(page):
 
 def quick(patch):
     """Replace what takes most of the time and is tested elsewhere: learned frequencies and the exact machine."""
-    patch.setattr(frequency_fit, "_STEPS", 20)
-    patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
-    for name in ("_TRIAL_STEPS", "_STEPS", "_LEAST_STEPS"):
-        patch.setattr(supervised, name, 20)
     patch.setenv("KAFEAT_EVALUATE_EXACT_ROWS", "100")
     patch.setenv("KAFEAT_EVALUATE_ROWS", "200")
     patch.setenv("KAFEAT_TUNE_TRIALS", TRIALS)

@@ -1,7 +1,6 @@
 """Numbers at the ends of what a dtype holds: a map that is right, or an error that says what to do."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,20 +9,9 @@ import pytest
 import kafeat
 from kafeat.errors import ConfigError, DataError
 from kafeat.jobs.inspect import inspect
-from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.model.load import loads
 from kafeat.registry import build_step, samplers
 from tests.recipes import small, words
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _short_learning() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frequency_fit, "_STEPS", 5)
-        patch.setattr(frequency_fit, "_LEAST_STEPS", 5)
-        patch.setattr(frequency_fit, "_WEIGHT_PAIRS", 2000)
-        yield
-
 
 N = 104  # enough for frequencies to be fitted
 

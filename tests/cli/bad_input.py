@@ -5,7 +5,6 @@ import io
 import json
 import struct
 from collections.abc import Callable
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -150,5 +149,4 @@ def matrix(**places: float) -> np.ndarray:
     return X
 
 
-DECIMALS = pa.array([Decimal(i) / 4 for i in range(12)], pa.decimal128(9, 2))
 NESTED = pa.array([{"x": 1.0}] * 12)

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from kafeat.config import Config, load_config
 from kafeat.errors import ConfigError, SystemRefusedError
-from kafeat.registry import map_kinds, predictors
 
 STEPS = [{"kind": "toy_plain", "n_components": 4}]
 
@@ -164,13 +163,3 @@ MAPPINGS = st.fixed_dictionaries(
 @example(mapping={"steps": [{"kind": "toy_plain", "n_components": {"x" * 2000: None}}]})
 def test_any_mapping_is_a_config_or_a_list_of_mistakes(toys, mapping):
     outcome(mapping)
-
-
-def test_the_real_kinds_load_with_their_defaults():
-    maps = {"maps": [{"steps": [{"kind": "fourier"}]}]}
-    required = {"product": maps, "union": maps}
-    chain = [{"kind": kind, **required.get(kind, {})} for kind in map_kinds()]
-    for predictor in predictors():
-        config = load_config({"steps": [*chain, {"kind": predictor}]})
-        assert [step.kind for step in config.steps] == [*map_kinds(), predictor]
-        assert load_config(config.to_plain()).digest() == config.digest()

@@ -3,6 +3,7 @@ import hashlib
 import subprocess
 import sys
 import tempfile
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 
@@ -59,16 +60,19 @@ def test_cut_gives_whole_chunks_at_fixed_rows(sizes, height):
     assert [i for _, table in got for i in table["i"].to_pylist()] == whole.tolist()
 
 
-@pytest.mark.parametrize("text", ["decimal", "dictionary", "nested list", "variable list", "large list"])
-def test_arrow_types(text):
-    types = {
-        "decimal": pa.array(["0.1", "-3.30", "7"]).cast(pa.decimal128(38, 20)),
-        "dictionary": pa.array([0.1, -3.3, 7]).dictionary_encode(),
-        "nested list": pa.array([[0.1], [-3.3], [7]], pa.list_(pa.float64(), 1)),
-        "variable list": pa.array([[0.1], [-3.3], [7]], pa.list_(pa.float64())),
-        "large list": pa.array([[0.1], [-3.3], [7]], pa.large_list(pa.float64())),
-    }
-    table = pa.table({"x": types[text]})
+TYPES = {
+    "decimal": pa.array(["0.1", "-3.30", "7"]).cast(pa.decimal128(38, 20)),
+    "large decimal": pa.array(list(map(Decimal, ("0.1", "-3.3", "7"))), pa.decimal256(60, 3)),
+    "dictionary": pa.array([0.1, -3.3, 7]).dictionary_encode(),
+    "nested list": pa.array([[0.1], [-3.3], [7]], pa.list_(pa.float64(), 1)),
+    "variable list": pa.array([[0.1], [-3.3], [7]], pa.list_(pa.float64())),
+    "large list": pa.array([[0.1], [-3.3], [7]], pa.large_list(pa.float64())),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_arrow_types(name):
+    table = pa.table({"x": TYPES[name]})
     assert read(reader_of(table)).ravel().tolist() == [0.1, -3.3, 7]
     assert read(reader_of(table.slice(1))).ravel().tolist() == [-3.3, 7]
 
@@ -79,6 +83,8 @@ def test_csv_bools_delimiters_and_headers(tmp_path):
         assert [field.name for field in source.fields] == ["c0", "c1"]
         assert source.positional
         assert read(source).tolist() == [[1, 2], [0, 4]]
+    (tmp_path / "c.csv").write_bytes(b'"a",b\n 1 ,+2\n-3,"4"')
+    assert read(tmp_path / "c.csv").tolist() == [[1, 2], [-3, 4]]
     (tmp_path / "a.tsv").write_bytes(b"a\tb\n1\t2\n")
     assert read(tmp_path / "a.tsv").tolist() == [[1, 2]]
     (tmp_path / "b.csv").write_bytes(b"a\tb\n1\t2\n")

@@ -37,7 +37,8 @@ def rows() -> np.ndarray:
     return np.random.default_rng(0).exponential(size=(40, 4))
 
 
-def fit() -> FeatureMap:
+@pytest.fixture(scope="module")
+def fm() -> FeatureMap:
     steps = [
         {"kind": "minmax"},
         {"kind": "nystroem", "n_components": 6, "kernel": "chi2"},
@@ -46,11 +47,6 @@ def fit() -> FeatureMap:
         {"kind": "tensor_sketch", "n_components": 4},
     ]
     return kafeat.fit({"seed": 3, "chunk_rows": 100, "steps": steps}, rows())
-
-
-@pytest.fixture(scope="module")
-def fm() -> FeatureMap:
-    return fit()
 
 
 @pytest.fixture(scope="module")
@@ -73,20 +69,6 @@ def refused(data: bytes, tmp_path: Path, match: str = "") -> None:
 
 
 # --- sound files
-
-
-def test_round_trip(fm, good, tmp_path):
-    fm.save(tmp_path / "map.joblib")
-    loaded = kafeat.load(tmp_path / "map.joblib")
-    assert loaded.dumps() == good
-    assert loaded.transform(rows()).tobytes() == fm.transform(rows()).tobytes()
-    assert loaded.digest == fm.digest == hashlib.sha256(good).hexdigest()
-    assert loaded.config == fm.config
-    assert loaded.provenance == fm.provenance
-
-
-def test_the_same_fit_gives_the_same_bytes(good):
-    assert fit().dumps() == good
 
 
 def test_joblib_reads_the_dict(good, tmp_path):

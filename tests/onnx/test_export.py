@@ -16,7 +16,6 @@ import pytest
 import kafeat
 from kafeat.config import load_config
 from kafeat.errors import GateError, UsageError
-from kafeat.maths.fourier import supervised
 from kafeat.maths.kernel import TiledKernel
 from kafeat.maths.kernels import kernel_names
 from kafeat.model.feature_map import FeatureMap
@@ -196,9 +195,7 @@ def test_variants_of_a_kind(step) -> None:
 
 
 @pytest.mark.parametrize("features", ["paired", "offset"])
-def test_frequencies_trained_for_a_label(features: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_TRIAL_STEPS", "_STEPS"):
-        monkeypatch.setattr(supervised, name, 100)
+def test_frequencies_trained_for_a_label(features: str) -> None:
     X = np.random.default_rng(0).standard_normal((300, 6)).astype(np.float32)
     step = {"kind": "fourier", "frequencies": "supervised", "n_components": 20, "features": features}
     agree(kafeat.fit({"steps": [step]}, X, label=X[:, 0] > 0.0), X)

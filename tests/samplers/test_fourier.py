@@ -8,7 +8,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from kafeat.contract.kernel_inputs import Coordinates, Gram
 from kafeat.contract.step import Sample
-from kafeat.maths.fourier import learning
 from kafeat.samplers.fourier import Fourier
 from tests.recipes import normal_rows as rows
 
@@ -84,9 +83,7 @@ def test_parameters_of_a_kernel_reach_its_frequencies(features, step: dict[str, 
 
 @pytest.mark.parametrize("scales", [4.0, (0.5, 1.0, 2.0, 8.0)])
 @pytest.mark.parametrize("gamma", [GAMMA, "median"])
-def test_length_scales_divide_the_inputs(features, scales: object, gamma: object, monkeypatch) -> None:
-    monkeypatch.setattr(learning, "_STEPS", 20)
-    monkeypatch.setattr(learning, "_LEAST_STEPS", 20)
+def test_length_scales_divide_the_inputs(features, scales: object, gamma: object) -> None:
     X = rows(150, 4)
     scaled = X / np.asarray(scales)
     with_scales, without = (Fourier(gamma=gamma, n_components=16, length_scale=ell) for ell in (scales, 1.0))

@@ -1,6 +1,5 @@
 """Fourier features whose frequencies are trained for the label, as a step of a map."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +9,10 @@ import pytest
 import kafeat
 from kafeat.errors import ConfigError, UsageError
 from kafeat.jobs.inspect import inspect
-from kafeat.maths.fourier import supervised
 from kafeat.maths.kernel import ShiftInvariantKernel
 from kafeat.maths.kernels import kernel_names
 
 D = 20
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _short_training() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("_TRIAL_STEPS", "_STEPS"):
-            patch.setattr(supervised, name, 100)
-        patch.setattr(supervised, "_LEAST_STEPS", 20)
-        yield
 
 
 def rows(n: int, seed: int = 0) -> np.ndarray:

@@ -183,22 +183,6 @@ def test_parts_lower_than_a_chunk_are_refused(model, data, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_bad_part_does_not_end_the_others(model, data, tmp_path):
-    bad = table(300, 2).set_column(0, "x0", pa.array([1.0] * 299 + [float("nan")]))
-    pq.write_table(bad, f"{data}/year=2023/b.parquet")
-    out = str(tmp_path / "out")
-    run = transform_parts(model, data, out)
-    (failure,) = run.failed
-    assert (run.parts, failure.exit_code) == (2, 3)
-    assert "year=2023/b.parquet: row 300 (index 299), column 'x0'" in failure.error
-    assert manifest(out)["state"] == "incomplete"
-    assert set(files(out)) == set(SIZES) - {"year=2023/b.parquet"}
-    pq.write_table(table(10), f"{data}/year=2023/b.parquet")
-    mended = transform_parts(model, data, out, resume=True)
-    assert (mended.kept, mended.parts, mended.failed) == (2, 3, ())
-    assert manifest(out)["state"] == "complete"
-
-
 def test_a_bad_row_of_a_text_fails_its_own_part(model, tmp_path):
     lines = ["x0,x1,x2,x3"] + ["1,2,3,4"] * 600
     lines[300] = "1,2,three,4"

@@ -8,7 +8,6 @@ import pytest
 import kafeat
 from kafeat.errors import ConfigError, DataError, UsageError
 from kafeat.jobs.fit.search import _smallest
-from kafeat.maths.fourier import supervised
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((800, 5))
@@ -194,9 +193,7 @@ def test_folds_and_scoring_are_those_of_the_config():
         kafeat.fit({"steps": [step], "search": {"scoring": "r2"}}, X, label=RING)
 
 
-def test_several_labels_of_a_row_are_numbers_to_predict(monkeypatch):
-    for name in ("_TRIAL_STEPS", "_STEPS", "_LEAST_STEPS"):
-        monkeypatch.setattr(supervised, name, 20)
+def test_several_labels_of_a_row_are_numbers_to_predict():
     several = np.column_stack([X[:, 0] ** 2, np.sin(2.0 * X[:, 1]), X[:, 2]])
     steps = [
         {"kind": "metric", "alpha": {"validate": [0.5, 1.0]}},

@@ -9,7 +9,6 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.fourier import supervised
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 3))
@@ -29,9 +28,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_steps_that_learn_see_every_label(step, monkeypatch):
-    for name in ("_TRIAL_STEPS", "_STEPS", "_LEAST_STEPS"):
-        monkeypatch.setattr(supervised, name, 20)
+def test_steps_that_learn_see_every_label(step):
     config = {"steps": [STEPS[step]]}
     named = kafeat.fit(config, TABLE.drop_columns(["t"]), label=["y 1", "y2", "n"])
     assert named.columns.names == ("a", "b", "c")

@@ -128,15 +128,6 @@ def test_a_null_row_is_empty_fields_in_csv(fm, tmp_path):
     assert [index for index, line in enumerate(lines) if set(line) == {","}] == [0, 5, 6]
 
 
-@pytest.mark.parametrize("rule", ["drop", "null"])
-def test_nothing_but_bad_rows(fm, tmp_path, rule):
-    np.save(tmp_path / "in.npy", np.full((450, D), np.nan, dtype=np.float32))
-    out = tmp_path / "out.npy"
-    done = transform_file(fm, tmp_path / "in.npy", out, on_bad_rows=rule)
-    assert done.bad_rows == 450
-    assert np.load(out).shape == (0 if rule == "drop" else 450, fm.n_components)
-
-
 @pytest.mark.parametrize("bad", [[0, 1], [0, 1, 2, 3, 7], [1, 2, N - 2, N - 1], range(N)])
 def test_bad_rows_that_begin_a_tile_do_not_stand_in_for_each_other(fm, bad, tmp_path):
     """A row set aside gives its place to the first that was not, which may be refused itself."""
@@ -146,6 +137,8 @@ def test_bad_rows_that_begin_a_tile_do_not_stand_in_for_each_other(fm, bad, tmp_
     out = str(tmp_path / "z.npy")
     transform_file(fm, tmp_path / "in.npy", out, on_bad_rows="null")
     np.testing.assert_array_equal(np.isnan(np.load(out)).all(axis=1), np.isin(np.arange(N), list(bad)))
+    assert transform_file(fm, tmp_path / "in.npy", out, on_bad_rows="drop").rows == N - len(bad)
+    assert np.load(out).shape == (N - len(bad), fm.n_components)
 
 
 def test_rows_that_overflow_are_set_aside_and_the_rest_is_right(tmp_path):

@@ -56,15 +56,6 @@ def test_only_kinds_of_predictors_are_taken():
         quick(Y, predictor="nystroem")
 
 
-def test_the_commands_to_go_on_with_predict(tmp_path):
-    np.save(tmp_path / "x.npy", np.c_[X, Y])
-    data = str(tmp_path / "x.npy")
-    fit, predict, _ = kafeat.tune(data, "c3", 16, trials=2, jobs=1, predictor="ridge").commands("b.yaml")
-    assert fit.startswith("kafeat fit --config b.yaml")
-    assert "model.joblib" in fit
-    assert predict.startswith("kafeat predict --model model.joblib")
-
-
 def test_balanced_classes_are_chosen_by_balanced_accuracy_with_weighted_rows():
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(600, 3))

@@ -145,14 +145,6 @@ def test_without_the_library_trees_are_left_out_and_a_note_says_so(monkeypatch):
     assert "pip install 'kafeat[trees]'" in note
 
 
-def test_trees_say_nothing_of_a_label_of_noise():
-    rows = np.random.default_rng(1).normal(size=(400, 4))
-    tuning = kafeat.tune(rows, np.random.default_rng(2).normal(size=400), 32, trials=10, jobs=1, rows=20)
-    grown = [row for row in tuning.table if "trees" in row["map"]]
-    assert len(grown) >= 3
-    assert all(row["score"] < 2.0 * row["standard_error"] for row in grown)
-
-
 def test_parts_of_a_union_are_fitted_once_for_all_unions_that_share_them(monkeypatch):
     """A chain learns the same with the cache and without it."""
     rows, labels = thresholds(300)

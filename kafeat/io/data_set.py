@@ -155,7 +155,7 @@ _WHOLE, _NUMBER, _HIVE_NULL = (
 
 
 def _with_keys(parts: list[Part]) -> Iterator[Part]:
-    """Yield the parts with the keys that the folders of all parts name. Keys are numbers if all their values are."""
+    """Yield the parts with keys from folder names (year=2024) that all parts have; numbers if all their values are."""
     pairs = [[folder.partition("=") for folder in part.name.split("/")[:-1]] for part in parts]
     every = [{unquote(key): unquote(value) for key, sign, value in one if key and sign} for one in pairs]
     kinds = dict[str, str]()
@@ -225,7 +225,7 @@ def _fixed(pattern: Location) -> tuple[Location, str]:
 def _matches(name: str, pattern: str) -> bool:
     """Return true if a name matches a pattern. `**` stands for any number of folders; `*` does not match `/`."""
     names = name.split("/")
-    places = {0}  # how many pieces of the name the pattern so far may match
+    places = {0}  # the numbers of pieces of the name that the pattern so far can match
     for piece in pattern.split("/"):
         if piece == "**":
             places = set(range(min(places), len(names) + 1)) if places else places
@@ -284,7 +284,7 @@ def _is_whole(name: str) -> bool:
 def _can_be(name: str) -> bool:
     try:
         return b"\0" not in os.fsencode(name)
-    except UnicodeEncodeError:  # a lone surrogate
+    except UnicodeEncodeError:  # the name has a lone surrogate
         return False
 
 

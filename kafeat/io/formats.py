@@ -33,20 +33,20 @@ class Format:
     delimited: bool = False
     """True for text with a delimiter between columns, and with a header unless the user says there is none."""
     piped: bool = False
-    """Can be read from standard input and written to standard output."""
+    """True if it can be read from standard input and written to standard output."""
     counted: bool = False
-    """Always stores the number of rows."""
+    """True if files always store their number of rows."""
     split: bool = False
-    """A range of rows can be read without the rows before it."""
+    """True if a range of rows can be read without the rows before it."""
     typed: bool = True
-    """Passthrough columns have types. Otherwise the text of the input is copied."""
+    """True if passthrough columns have types. Otherwise, the text of the input is copied."""
     sparse: bool = False
-    """Holds only nonzero numbers. Features are mostly dense, so it is written only on request."""
+    """True if files store only nonzero numbers. Features are mostly dense, so it is written only on request."""
     lists: bool = True
-    """Can hold all features as one column of lists. A matrix is the same in both layouts."""
+    """True if one column of lists can store all features. A matrix (NPY) is the same in both layouts."""
     passthrough: Literal["columns", "label", "none"] = "columns"
     parquet_types: bool = False
-    """Passthrough columns have the types of Parquet: categories of text, but no times in seconds."""
+    """True if passthrough columns have the types of Parquet: categories of text, but no times in seconds."""
 
     @property
     def suffixes(self) -> list[str]:
@@ -116,7 +116,7 @@ def format_of(location: Location, given: str | None = None, option: str = "--out
         suffix for one in FORMATS.values() for suffix in (one.suffixes if one.delimited else one.endings)
     ]
     raise UsageError(
-        f"{location}: expected a name that ends in one of {', '.join(known)}; else name it, as in {option} csv"
+        f"{location}: expected a name that ends in one of {', '.join(known)}; otherwise name the format: {option} csv"
     )
 
 

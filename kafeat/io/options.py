@@ -119,13 +119,13 @@ def check(options: Any) -> None:
 
 
 def taken(options: type[Made], asked: Any, **own: Any) -> Made:
-    """Make an `options` from the attributes of `asked` with the same names as its fields, and from `own`."""
+    """Create an object of the class `options` from attributes of `asked` with the names of its fields, and `own`."""
     names = [one.name for one in fields(options) if hasattr(asked, one.name)]  # type: ignore[arg-type]
     return options(**{name: getattr(asked, name) for name in names} | own)
 
 
 def changed(options: Any, without: Container[str] = ()) -> dict[str, Any]:
-    """Return the values that differ from the defaults, in JSON form, except those of some names."""
+    """Return the values that differ from their defaults, in JSON form, except options in `without`."""
     values = {one.name: (getattr(options, one.name), one.default) for one in fields(options)}
     return {
         name: list(value) if isinstance(value, tuple | list) else value
@@ -274,7 +274,7 @@ class InputOptions:
         units = tuple(filter(None, map(str.strip, self.unit)))
         if any(not unit.strip("+-−.,0123456789") for unit in factors_of(units)):
             raise UsageError(
-                f"--unit: expected what stands next to numbers, got {' '.join(units)}, a part of them"
+                f"--unit: expected a text next to numbers, such as kg, got {' '.join(units)}, a part of numbers"
             )
         nulls = words if self.null_values else None
         asked = Asked(nulls, self.decimal, tuple(self.date_format), thousands, units, tuple(self.text))
@@ -395,7 +395,7 @@ class WritingOptions:
 
     @property
     def list_name(self) -> str:
-        """Name of the column of lists."""
+        """The name of the output column of lists."""
         return "features" if self.prefix is None else self.prefix
 
     def feature_names(self, width: int) -> list[str]:

@@ -274,7 +274,7 @@ bad("a word with impute", text("1,x,3"), 3, model="impute",
 bad("keep: no such column", text(), 3, "--keep", "d",
     says="in.csv: --keep: expected the column 'd', got a, b, c")
 bad("output: an unknown suffix", text(), 2, out="out.xyz",
-    says="out.xyz: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .arrow, .arrows, .feather, .ipc, .jsonl, .ndjson, .libsvm, .svmlight, .svm, .npz; else name it, as in --output-format csv")
+    says="out.xyz: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .arrow, .arrows, .feather, .ipc, .jsonl, .ndjson, .libsvm, .svmlight, .svm, .npz; otherwise name the format: --output-format csv")
 bad("output: there already", text(), 2, "--no-clobber", out="out.npy",
     says="out.npy: expected no file of that name, got one; allow it to be replaced (--overwrite, in Python overwrite=True), or name another")
 bad("output: Parquet on stdout", text(), 2, "--output-format", "parquet", out="-",

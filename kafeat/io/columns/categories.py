@@ -208,7 +208,7 @@ def _coded(values: pa.Array) -> pa.DictionaryArray:
     if pa.types.is_dictionary(values.type):
         used = values.indices.dictionary_encode()
         return pa.DictionaryArray.from_arrays(used.indices, plain(values.dictionary).take(used.dictionary))
-    if pa.types.is_float16(values.type):  # Arrow makes no dictionary of these
+    if pa.types.is_float16(values.type):  # Arrow cannot dictionary-encode these
         different, places = np.unique(values.to_numpy(zero_copy_only=False), return_inverse=True)
         values = pa.array(np.array([float(str(value)) for value in different])[places])
     return values.dictionary_encode()

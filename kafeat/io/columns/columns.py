@@ -36,7 +36,7 @@ from kafeat.types import Array, Floats
 
 @dataclass(frozen=True)
 class Column:
-    """A feature column: one number a row, a list of `width` numbers, a category as its code, or a time in seconds.
+    """A feature column: one number per row, a list of `width` numbers, a category as its code, or a time in seconds.
 
     It may also be a text, whose features are the counts of its n-grams. `dialect` is how text files write its values.
     """
@@ -111,7 +111,7 @@ class Columns:
 
     @cached_property
     def numbers(self) -> Columns:
-        """The columns without texts."""
+        """The columns, except columns of text."""
         return replace(self, features=tuple(column for column in self.features if not column.text))
 
     def beside_texts(self, numbers: Floats, texts: Sequence[Array]) -> InputRows:
@@ -160,7 +160,7 @@ class Columns:
 
     @property
     def file_dialect(self) -> Dialect:
-        """The dialect of the first column: all columns share its missing words, delimiter and encoding."""
+        """The dialect of the first column: all columns share its words for missing values, delimiter and encoding."""
         return self.features[0].dialect
 
     @property
@@ -175,7 +175,7 @@ class Columns:
         return Columns(features, True, self.n_features, self.missing)
 
     def use(self, X: InputRows) -> None:
-        """Record the categories in the rows (n, d) of the fit sample, unless the sample is all rows."""
+        """Record the categories in these rows (n, d) of the fit sample. A sample of all rows does not need this."""
         for column, place in zip(self.numbers.features, self.numbers.places, strict=True):
             if isinstance(column.categories, Vocabulary):
                 column.categories.use(numbers_of(X)[:, place.start])
@@ -244,7 +244,7 @@ class Columns:
         columns = tuple(map(_column_from, of.features))
         columns = columns if of.dialect is None else of.dialect.given(columns)
         if sum(column.n_features for column in columns) > MOST_FEATURES:
-            raise ValueError(f"columns.features: expected at most {MOST_FEATURES:,}, lists by their length")
+            raise ValueError(f"columns.features: expected at most {MOST_FEATURES:,} numbers, got more")
         if len({column.name for column in columns}) != len(columns):
             raise ValueError("columns.features: expected every name once")
         return cls(columns, of.positional, of.input_width, of.missing)

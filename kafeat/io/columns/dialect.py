@@ -31,7 +31,7 @@ UTF8 = "utf-8"
 BLANKS = " \u00a0\u202f\u2009"
 """The blanks that may separate thousands, and a number from its unit."""
 MARKS = {" ": "blank", "'": "apostrophe"}
-"""Names of separators of thousands in options."""
+"""The names of thousands separators in options."""
 MINUS = "\u2212"
 DASH = f"[-–—{MINUS}]"
 _EXPONENT = r"(?:[eE][+-]?[0-9]+)?"
@@ -104,7 +104,7 @@ class Dialect:
 
     @cached_property
     def null_words(self) -> frozenset[str]:
-        """The words for missing values: `nulls`, the empty text and, with the default words, that of MySQL."""
+        """The words for missing values: `nulls`, the empty text and, if `nulls` are the defaults, the word of MySQL."""
         return frozenset({"", *self.nulls, *([r"\N"] if self.nulls == NULLS else [])})
 
     @cached_property
@@ -206,13 +206,13 @@ class Asked:
 
     @cached_property
     def dialect(self) -> Dialect:
-        """The dialect that the options give for missing values and the file, and the default for everything else."""
+        """The dialect with the user's words for missing values, delimiter and encoding, and defaults for the rest."""
         nulls = NULLS if self.nulls is None else self.nulls
         return Dialect(nulls, delimiter=self.delimiter, encoding=self.encoding)
 
     @property
     def numbers(self) -> Dialect:
-        """The dialect that the options give, and the default for everything else."""
+        """The dialect with the user's options for numbers, and defaults for the rest."""
         decimal, thousands = self.decimal or ".", self.thousands or ""
         return replace(
             self.dialect, decimal=decimal, thousands="" if thousands == decimal else thousands, units=self.units,

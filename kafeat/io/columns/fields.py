@@ -66,9 +66,9 @@ class Table:
     """Name of the input in messages."""
     fields: tuple[Field, ...]
     positional: bool = False
-    """Columns have no names of their own: they are called c0, c1, ... by position."""
+    """True if columns have no names of their own: they are called c0, c1, ... by position."""
     untyped: bool = False
-    """The kinds of `fields` are a guess from the first rows."""
+    """True if the kinds of `fields` are a guess from the first rows."""
     rows: int | None = None
     """Number of rows, if it is known."""
     row_names: frozenset[str] = frozenset()
@@ -82,7 +82,7 @@ class Table:
     parts: str = ""
     """A description of the files, if there are several."""
     odd_rows: str = ""
-    """A sentence about rows with another number of fields, or another oddity."""
+    """A sentence about unusual rows, such as rows with another number of fields."""
 
     def describe_as(self, other: Table) -> None:
         """Copy the fields of another table, and what is known about them."""
@@ -179,7 +179,7 @@ def as_spelled(table: Table, requested: Iterable[str]) -> list[str]:
 
 
 def refuse_slips(table: Table, absent: Iterable[str], features: Iterable[str], origin: str) -> None:
-    """Raise an error if an absent name to exclude resembles a feature: after a typing error, a label would stay in."""
+    """Raise an error if a name to exclude is absent but resembles a feature: a mistyped label would stay a feature."""
     features = list(features)
     for name in absent:
         meant = near(name, features, NEAR)
@@ -271,7 +271,7 @@ def shown(name: str) -> str:
 
 
 def is_harmful(name: str) -> bool:
-    """Return true if a name holds control characters other than white space, which could control a terminal."""
+    """Return true if a name contains control characters other than white space, which could control a terminal."""
     return any(category(char) == "Cc" and not char.isspace() for char in name)
 
 

@@ -81,12 +81,12 @@ class _Word(NamedTuple):
     core: str
     units: tuple[str, ...]
     known: bool
-    """The unit is unmistakable, or the user gave it."""
+    """True if the unit is unmistakable, or the user gave it."""
     brackets: bool
     trailing: bool
-    """A minus follows the number."""
+    """True if a minus follows the number."""
     dashes: bool
-    """Dashes stand in the place of decimals, as in 5,- or 5.--."""
+    """True if dashes stand in the place of decimals, as in 5,- or 5.--."""
 
     @property
     def of_amount(self) -> bool:
@@ -100,7 +100,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm:
     given_as = dict(zip(factors_of(asked.units), asked.units, strict=False))
     asked = replace(asked, units=tuple(given_as))
     words, shares = list[_Word](), Counter[tuple[str, ...]]()
-    for texts in ([*counts][:_SOME], [*counts]):  # the first are enough for most columns of other text
+    for texts in ([*counts][:_SOME], [*counts]):  # the first show whether most columns are text
         words = [word for word in (_word(text, asked.units) for text in texts) if word is not None]
         shares.clear()
         for word in words:
@@ -234,7 +234,7 @@ def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
     if before and after and not (asked or first):
         return None
     known = asked or (first if before and not after else not before and is_unit("", after))
-    beside = inner or " " in before or text[match.start(4) - 1] not in BLANKS  # B-02, A1 or Main Street 5
+    beside = inner or " " in before or text[match.start(4) - 1] not in BLANKS  # names: B-02, Main Street 5
     name = before and beside and not FLAG.fullmatch(before)
     return (
         None
@@ -345,7 +345,7 @@ def _of_word(
 def _by_mark(
     core: str, dialect: Dialect, texts: Iterable[str], given: str | None
 ) -> tuple[dict[str, str], str]:
-    """Return options that read `core` and all numbers in `texts`, keyed by the number read, or why none does.
+    """Return options that read `core` and all numbers in `texts`, by the number read, and why if there are none.
 
     `given` is the decimal mark of the user's options.
     """

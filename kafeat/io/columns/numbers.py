@@ -25,7 +25,7 @@ Doubles = npt.NDArray[np.float64]
 
 
 def far_ends(known: Floats, marks: Collection[float] = ()) -> list[float]:
-    """Return the minimum and maximum if they repeat and lie far from all other values; if `marks`, only these."""
+    """Return the minimum and the maximum if they repeat, lie far from all other values, and are in `marks` (if any)."""
     ends = {float(known.min()), float(known.max())} if len(known) else set[float]()
     ends &= {*marks} if marks else ends
     others = (

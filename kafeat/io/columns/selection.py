@@ -324,8 +324,8 @@ def _as_asked(table: Table, columns: Columns) -> Columns:
         if field.zone and column.times and dialect.timezone == KEEP:
             raise table.refusal(
                 field.name,
-                f"expected times as written, as when fitting, got instants with the zone {field.zone}; fit with "
-                f"`timezone: {field.zone}`, or that of the place, in date_parts",
+                f"expected times without a zone, as when fitting, got instants with the zone {field.zone}; fit with "
+                f"`timezone: {field.zone}`, or the zone of the place, in date_parts",
             )
         features.append(column if dialect == column.dialect else replace(column, dialect=dialect))
     return replace(columns, features=tuple(features))

@@ -76,7 +76,7 @@ _UNREAD = {
     r"(?=.{0,30}\b(?:19|20)\d\d\b)(?=.{0,30}\b\d\d?[:.]\d\d).{12,50}": "looks like times, got {word}: write them as "
     "2024-02-29 12:30, or with an offset such as +01:00 in the place of the name of a zone",
 }
-"""Patterns of times and numbers that are not read, and the remark about a column of them."""
+"""Patterns of texts that are not read as times or numbers, and the remark about a column of such texts."""
 _SOME, LEAST_TIMES = 100, 0.9
 MOSTLY = 0.5
 """Numbers are times if more than this share of a column has the form of times."""
@@ -95,13 +95,13 @@ class Guess(NamedTuple):
 
 
 def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
-    """Return the form that most of the distinct texts have. If several fit as well, a form from the options wins."""
+    """Return the form that most of the distinct texts have. Of equally good forms, one from the options wins."""
     words = _present(texts, asked)
     some = words[:_SOME]
     found = [(word[:3].lower(), match[1]) for word in some if (match := _WEEKDAY.match(word))]
     days = [
         mark for word, mark in found if mark != " " or word not in MONTHS
-    ]  # a month in Jul 31, but a weekday in mar, 31
+    ]  # in Jul 31 the word is a month, in mar, 31 a weekday
     weekday = f"%a{days[0]}" if 2 * len(days) > len(some) else ""
     dates = (_WEEKDAY.sub("", word, count=1) if weekday else word for word in some)
     marks = {(match[1], len(match[2])) for match in map(_THREE_NUMBERS.fullmatch, dates) if match}
@@ -120,12 +120,12 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     if other is not None and any(own):
         both = f"{words[own.index(True)][:40]!r} and {other[:40]!r}"
         return Guess(best, share, f"expected times in one form, got {both}: write all in one form", note)
-    alike = [form for form in have if any(own) and have[form] == own]  # the forms that read the same texts
+    alike = [form for form in have if any(own) and have[form] == own]  # they read the same texts as `best`
     if best in asked.dates or len(alike) < 2:
         return Guess(best, share, "", note)
     alike = [
         form for form in alike if not form.removeprefix(weekday).startswith("%y") or "-" in form
-    ]  # a year does not come first in 13/01/20
+    ]  # a short year comes first only with hyphens
     alike.sort(key=lambda form: "%m" in form.partition("%d")[0])  # forms with the day first
     problem = (
         f"expected a time, got {words[own.index(True)]!r}, and no value tells the day from the month"
@@ -137,7 +137,7 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
 def _unread(
     some: Sequence[str], have: Sequence[Sequence[bool]], own: Sequence[bool], form: str, asked: Asked
 ) -> str:
-    """Return the reason why texts that look like times are not read as times; empty if they do not look so."""
+    """Return the reason why texts that look like times are not read as times, or an empty text for other texts."""
     least = LEAST_TIMES * len(some)
     other = next((word for word, has in zip(some, own, strict=True) if not has), "")[:40]
     odd = repr(other)
@@ -173,7 +173,7 @@ def _present(texts: Iterable[str], asked: Asked) -> list[str]:
 
 
 def are_times(texts: Sequence[str], asked: Asked) -> tuple[bool, str]:
-    """Return true for numbers that are read as times, or else why they may be meant as times."""
+    """Return whether numbers are read as times and, if not, a remark if they may be meant as times."""
     form, named = digits_form(texts, asked), [one for one in asked.dates if one not in EPOCHS]
     words = sorted(_present(texts, asked)) if form or named else []
     if form not in _OFTEN_NUMBERS or form in asked.dates:

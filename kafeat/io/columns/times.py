@@ -69,7 +69,7 @@ _OF_TEXT = (*(pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (Non
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC_ZONE)
 _ZONE = re.compile(r"[A-Za-z0-9_+\-/:]{1,64}")
 _MOST_SECONDS = 1e12
-"""Numbers of seconds from this on are beyond the years that a map accepts, and are not shifted to a zone."""
+"""From this number of seconds on, times are beyond the years that a map accepts, and are not converted to a zone."""
 
 
 def to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
@@ -189,7 +189,7 @@ def time_pattern(form: object) -> re.Pattern[str]:
             raise ValueError(f"{expected}, got {form!r}")
     pieces = re.split("%(.)", form)
     pattern = "".join(PARTS.get(piece, "") if i % 2 else re.escape(piece) for i, piece in enumerate(pieces))
-    if _JOINED.search(form):  # where 1 or 2 digits would be read in several ways
+    if _JOINED.search(form):  # else 1 or 2 digits could be read in several ways
         pattern = pattern.replace(r"\d{1,2}", r"\d\d") + r"(?:\.0)?"
     if not set("HI") & set(letters):
         pattern += TIME_OF_DAY
@@ -225,7 +225,7 @@ def _written(parts: Mapping[str, str | None]) -> tuple[int, float, int | None] |
     month = (parts.get("name") or "").lower()
     if month:
         number["month"] = MONTHS.get(month[:4], MONTHS.get(month[:3], 0))
-    if "short" in number:  # the rule of strptime
+    if "short" in number:  # strptime's rule for years of two digits
         number["year"] = number["short"] + (2000 if number["short"] < 69 else 1900)
     hour = number.get("hour", 0)
     half = (parts.get("half") or "").lower()

@@ -30,9 +30,9 @@ _SCALES = (_SIDES, _MANY, _PREFIXES, _LENGTHS)
 """Tables of the factors of units: sides of an account, powers of ten, prefixes of units, and times in seconds."""
 BOUNDS = "<>≤≥"
 FLAG = re.compile(f"[{BOUNDS}~≈↑↓*']|H{{1,2}}|L{{1,2}}|(?:ca|approx|circa|etwa)\\.?")
-"""Signs next to numbers that are not units: those of bounds, and of values outside their usual range."""
+"""Signs next to numbers that are not units: bounds such as <, and marks of laboratories such as H for high values."""
 MARK = re.compile(f"{FLAG.pattern}|(?!{'|'.join(sorted(POWERS))})[A-Za-z]")
-"""Such signs, and single letters by which laboratories qualify some values of a column."""
+"""The pattern of a `FLAG` or a single letter, by which laboratories qualify some values of a column."""
 
 
 @lru_cache(maxsize=256)

@@ -1,4 +1,4 @@
-"""Columns as plain values: categories as their values, values as text or bits, and columns as NumPy arrays."""
+"""Convert Arrow columns to plain values without categories, to text, to keys of 64 bits, and to NumPy arrays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def widened(values: pa.Array) -> pa.Array:
 
 
 def as_text(values: pa.Array, null: str | pa.Scalar | None = None) -> pa.Array:
-    """Return the values as text. Nulls stay, or become `null`."""
+    """Return the values as text. Nulls stay null or, if `null` is given, become this text."""
     text = widened(values).cast(TEXT)
     return text.fill_null(null) if null is not None and text.null_count else text
 

@@ -172,7 +172,7 @@ class _Stream:
         elif length:
             raise DataError(
                 f"{self._location}: expected nothing after the end of the Arrow IPC stream, got {length:,} bytes more; "
-                "streams are not joined by cat"
+                "cat cannot join streams"
             )
 
 

@@ -53,7 +53,7 @@ class Chunk(ABC):
     before: int = field(default=0, kw_only=True)
     """Rows of earlier parts of a data set. They count for `start`, but not for the row numbers in messages."""
     picked: Array | None = field(default=None, kw_only=True)
-    """The row numbers within the file, if other rows between them were left out."""
+    """The row numbers within the file, or None if no rows between them were left out."""
     above: int = field(default=0, kw_only=True)
     """Number of rows of the same chunk that were passed on earlier, because the input paused after them."""
     added: pa.Table | None = field(default=None, kw_only=True, repr=False)
@@ -119,7 +119,7 @@ class Chunk(ABC):
 
     @abstractmethod
     def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
-        """Yield the first invalid value of each row that has one. The first step completes `X`, which `decode` made."""
+        """Complete the rows `X` from `decode`, then yield the first invalid value of each row that has one."""
 
     def located(self, invalid: InvalidValueError) -> DataError:
         """Return the error for an invalid value of this chunk, with its location."""
@@ -179,7 +179,7 @@ class Reader(Table, ABC):
     in_memory: bool = False
     """True if all rows are in memory."""
     counts_rows: bool = True
-    """True if it is an error when all chunks together do not have `rows` rows."""
+    """True if reading checks that all chunks together have `rows` rows."""
     sparse: bool = False
     """True if rows are decoded as sparse rows."""
     first: int = 0
@@ -237,7 +237,7 @@ class Reader(Table, ABC):
     def coding(self, names: Iterable[str]) -> Self:
         """Return a view that reads these text columns as codes and a dictionary, if the format can.
 
-        A file of some kilobytes may repeat a long text in every row. The view shares the open file with this reader.
+        This saves memory: a small file may repeat a long text in every row. The view shares the open file.
         """
         return self
 
@@ -262,7 +262,7 @@ class Reader(Table, ABC):
             if promised is not None and got > promised:
                 break
             yield chunk
-            if got == self.limit:  # before the reader makes a chunk that is not needed
+            if got == self.limit:  # stop before the reader makes another chunk
                 return
         if promised not in (None, got):
             raise wrong_count(self.location, promised, got)

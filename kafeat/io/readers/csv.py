@@ -170,7 +170,7 @@ class CsvReader(UntypedReader):
         done = -self._sniffed.skip
         with self._text.opened() as text:
             for rows, line, byte in whole_rows(self.location, text, self._delimiter, self._sniffed.block):
-                if byte and rows.startswith(BOM):  # Arrow drops one, but here it is text
+                if byte and rows.startswith(BOM):  # Arrow drops a byte order mark, but here it is text
                     rows = BOM + rows
                 if rows:
                     # Arrow's handler for rows of another width fails silently on text that is not UTF-8.
@@ -241,7 +241,7 @@ class CsvReader(UntypedReader):
         return f"{row}: expected {ragged[2]} fields, got {ragged[3]}{advice}"
 
 
-# Control characters, in UTF-8, that Latin-1 makes of the letters and signs of other encodings.
+# Control characters, in UTF-8: what letters of other encodings become if they are read as Latin-1.
 _LATIN_1, _CONTROLS = "iso8859-1", re.compile(rb"\xc2[\x80-\x9f]")
 # A line such as sep=; that Excel writes before the header.
 _SEP = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=([,;\t|])"?\r?\n')

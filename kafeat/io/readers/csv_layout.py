@@ -19,7 +19,7 @@ _WORDS = re.compile(r"[^0-9]*[^\W0-9]")
 
 
 def too_wide(text: DecompressedStream, delimiter: str, rows: Sequence[list[str]], width: int) -> str:
-    """Return advice if some rows have one field too many only because they end with a delimiter, or an empty text."""
+    """Return advice on rows with one field too many because of a delimiter at their end; empty for other causes."""
     wide = [row for row in rows if len(row) > width]
     if not wide or any(len(row) > width + 1 or row[-1].strip() for row in wide):
         return ""
@@ -98,7 +98,7 @@ def line_of_names(rows: Sequence[list[str]], first: int = 0) -> int:
     """Return the index of the row of names: `first` or, after titles, the next row of usual width with only words."""
     width, top = Counter(map(len, filter(None, rows))).most_common(1)[0][0], rows[first]
     title = len(top) < width or (width > 2 and bool(top[0].strip()) and not any(map(str.strip, top[1:])))
-    groups = width > 2 and [*map(str.strip, top)].count("") > 1  # names of groups of columns, above the names
+    groups = width > 2 and [*map(str.strip, top)].count("") > 1  # a row that names groups of columns
     title |= groups and not all(map(_WORDS.match, [*rows, [], []][first + 2]))
     for at in range(first + 1, min(len(rows), first + MOST_TITLES) if title and width > 1 else 0):
         if len(rows[at]) == width and all(map(_WORDS.match, rows[at])):

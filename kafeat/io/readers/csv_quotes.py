@@ -92,7 +92,7 @@ class Quotes:
         """Check the next piece, which ends with a line or the text, and return the problem of its quotes, if any."""
         if not self.line_end:
             self.line_end = b"\n" if b"\n" in data else b"\r"
-            if data.startswith(BOM):  # a quote may follow it like a delimiter
+            if data.startswith(BOM):  # as delimiters, because a quote may follow
                 data = self._ends[:1] * len(BOM) + data[len(BOM) :]
         self.complete = len(data)
         problem = None if self._all_in_place(data) else self._follow(b"\n" + data)

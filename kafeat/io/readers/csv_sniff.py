@@ -133,7 +133,7 @@ def _first_rows(
 ) -> list[list[str]]:
     """Return the rows that end within the first bytes. More bytes are read until two rows are not blank."""
     for head, paused in growing(location, text, "CSV"):
-        # At a pause, an unfinished row would continue with this character, and a lone CR may be half of a line end.
+        # At a pause, the appended character makes the last row unfinished. A lone CR may be half of a line end.
         known = head.removesuffix(b"\r") + b"|" if paused else head
         rows = _parsed(location, known, delimiter, text.whole)
         count = sum(map(bool, rows))
@@ -196,7 +196,7 @@ def _doubted(field: Field, values: Sequence[str]) -> Field:
 
 
 def _field(name: str, values: list[str], asked: Asked) -> Field:
-    """Return a number field if most filled cells are numbers: a stray word must be an error, not make it text."""
+    """Return a number field if most filled cells are numbers: a stray word must not turn the column into text."""
     numbers = doubles(values) if asked.plain else None
     if numbers is not None:
         return _odd(Field(name, "number", None, "numbers", dialect=asked.dialect), values, numbers)
@@ -239,7 +239,7 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
 
 
 def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
-    """Return a number field with its markers such as -999 and codes such as 007, or text if all values are codes."""
+    """Return a number field with markers such as -999 and codes such as 007, or a text field for codes as 98E02."""
     lines = "\n".join(["", *texts, ""])
     code = _EXPONENT.search(lines) if "e" in lines or "E" in lines else None
     if code is not None and not isinstance(texts[0], JsonNumber):
@@ -260,7 +260,7 @@ def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
 
 
 def _have_stems(texts: Sequence[str]) -> bool:
-    """Return true if all texts begin with equally many digits, and continue after a hyphen if at all (ZIP codes)."""
+    """Return true if texts look like ZIP codes: equally many digits, some followed by a hyphen and more digits."""
     stems = {len(match[1]) for match in map(_STEM.fullmatch, map(str.strip, texts)) if match}
     return len(stems) == 1 and all(map(_STEM.fullmatch, map(str.strip, texts)))
 

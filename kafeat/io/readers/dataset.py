@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EDGE = 1 << 16
-"""Bytes at each end of a part that the digest of the data set covers."""
+"""Number of bytes at each end of a part that the digest of the data set covers."""
 OpenFile = Callable[[Part], Reader]
 
 

@@ -221,7 +221,7 @@ def _text(value: Any) -> str | None:
 
 
 def _respelled(value: Any, dialect: Dialect) -> str | None:
-    """Return a JSON number as the dialect of its column writes it. Text is unchanged: it may be in that dialect."""
+    """Return a JSON number as the dialect of its column writes it. Text already is in that dialect."""
     if type(value) is not JsonNumber:
         return _text(value)
     return value.replace(".", dialect.decimal) + "".join(() if dialect.bare else dialect.units[:1])

@@ -134,7 +134,7 @@ def _numbers(tokens: bytes, lengths: Array) -> npt.NDArray[np.float64]:
 
 
 def _columns(indices: Array, starts: Array, lengths: Array, last_but_one: Array) -> Array:
-    """Return columns, from 0, for indices. They must ascend in each row and be written in digits only."""
+    """Return columns, from 0, for indices. Raise ValueError unless these ascend in each row and have only digits."""
     if not len(indices):
         return np.empty(0, np.int64)
     ascending = np.diff(indices) > 0

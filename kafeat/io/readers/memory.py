@@ -140,7 +140,7 @@ class DecodedChunk(Chunk):
     X: InputRows
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
-        del dtype  # programs cast what they read
+        del dtype  # the program casts the rows itself
         return self.X, True
 
     def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:

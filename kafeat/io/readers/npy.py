@@ -23,7 +23,7 @@ from kafeat.types import Array
 _BLOCK = 256
 """Number of rows to read at once if only some rows are needed."""
 _HEAD = 1 << 16
-"""More bytes than any header of a numeric array needs. The header's own length is not trusted."""
+"""Bytes to read for the header, more than a numeric array needs. The length that the header states is not trusted."""
 
 
 class NpyReader(ArrayReader):

@@ -182,7 +182,7 @@ class ParquetReader(ArrowReader):
         return schema
 
     def _check_values(self, groups: list[int], names: list[str]) -> int:
-        """Return the number of rows of row groups. Raise DataError if a column has not as many values."""
+        """Return the number of rows in these row groups. Raise DataError if a column has more or fewer values."""
         metadata, rows, requested = self._file.metadata, 0, set(names)
         leaves = [metadata.schema.column(j) for j in range(metadata.num_columns)]
         single = [

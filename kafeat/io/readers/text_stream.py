@@ -28,7 +28,7 @@ GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
 """After a byte from 0x50 to 0x5f, these bytes begin a frame that decoders skip."""
 PAUSE = 0.05
-"""Seconds to collect bytes of a pipe if its rows are wanted promptly."""
+"""Seconds for which bytes of a pipe are collected if its rows should be passed on promptly."""
 _MAGIC = 6
 
 
@@ -98,7 +98,7 @@ def is_utf8(head: bytes, encoding: str) -> bool:
 
 
 def encoding_of(head: bytes) -> str:
-    """Guess the encoding of a text from its first bytes: by a byte order mark, NUL bytes, or what can decode them."""
+    """Guess the encoding of a text from its first bytes: by a byte order mark, by NUL bytes, or by trying to decode."""
     for mark, name in _MARKED:
         if head.startswith(mark):
             return name
@@ -139,7 +139,7 @@ class DecompressedStream(io.RawIOBase):
         self.head = self.head[size:]
 
     def through(self, program: str) -> str:
-        """Return a shell command that pipes this file through a program into a new file; for streams, the program."""
+        """Return a shell command that pipes this file through a program to a new file, or the program for a stream."""
         if self._location == "-" or "://" in self._location:
             return program
         new = Path(Path(self._location).name.removesuffix(".gz").removesuffix(".zst"))
@@ -166,7 +166,7 @@ class DecompressedStream(io.RawIOBase):
 
     @property
     def paused(self) -> bool:
-        """True if all bytes before a pause were read."""
+        """True if the input pauses, and all bytes before the pause were read."""
         return self.raw.paused and self._at >= len(self.head) and not self._decoded
 
     def readable(self) -> bool:
@@ -182,7 +182,7 @@ class DecompressedStream(io.RawIOBase):
         if not self._binary and b"\0" in data:
             raise DataError(
                 f"{self._location}: byte {self._done + data.index(0)}: expected UTF-8 text, got a NUL byte: the file "
-                "is damaged, or a program has filled it up (tr -d '\\000' removes such bytes)"
+                "is damaged, or was padded (tr -d '\\000' removes such bytes)"
             )
         self._done += len(data)
         return data
@@ -274,7 +274,7 @@ class TextInput:
 
 
 class TextReader(Reader):
-    """A reader of a text, or of bytes that are read like one."""
+    """Base class of readers of a `TextInput`: of text, and of binary formats that can be piped."""
 
     _text: TextInput
 

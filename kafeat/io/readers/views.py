@@ -17,7 +17,7 @@ from kafeat.types import Array
 
 
 class ReaderView(Reader):
-    """The columns of another reader, whose files it shares."""
+    """Base class of readers that have the columns of another reader, and share its files."""
 
     def __init__(self, source: Reader) -> None:
         self._source = source

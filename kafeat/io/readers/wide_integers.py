@@ -21,7 +21,7 @@ from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import read_full
 
 _MARK = b"\xff\xff\xff\xff"
-"""Precedes the length of a message; files written before Arrow 0.15 lack it."""
+"""The bytes before the length of a message. Files written before Arrow 0.15 lack them."""
 _ARROW_SCHEMA = re.compile(rb"ARROW:schema\x18[\x80-\xff]*[\x00-\x7f]([A-Za-z0-9+/]+=*)")
 """The Arrow schema in a Parquet footer: key and value in the Thrift format, the value in base 64."""
 _INTEGER, _BITS, _SIGNED = 2, 0, 1
@@ -55,7 +55,7 @@ class WideIntegers:
 
 
 def wide_integers(message: bytes, footer: bool = False) -> WideIntegers:
-    """Find the wide integers in a message, or in the footer of a file. Return none for damage, which Arrow reports."""
+    """Find the wide integers in a message, or in the footer of a file. If it is damaged, which Arrow reports, none."""
     columns, places = dict[str, str](), list[int]()
     start = 0 if footer else 8 if message.startswith(_MARK) else 4
     try:

@@ -131,7 +131,7 @@ def _check_folder(path: str) -> None:
 def write_bytes(
     location: Location, data: bytes, clobber: bool = True, *, fsync: bool = True, guard: Guard = nullcontext
 ) -> None:
-    """Write a small file at once."""
+    """Write `data` to a file, completely or not at all."""
     with atomic(location, clobber, fsync=fsync, guard=guard) as output, open(output.path, "wb") as file:
         file.write(data)
 

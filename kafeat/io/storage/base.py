@@ -47,7 +47,7 @@ class Location(ABC):
 
     @property
     def name(self) -> str:
-        """The last name of the path."""
+        """The last part of the path."""
         return os.path.basename(self.path)
 
     @property
@@ -75,7 +75,7 @@ class Location(ABC):
         raise self._refusal("a folder")
 
     def above(self, pieces: int) -> Location:
-        """Return the folder that the first pieces of the path lead to."""
+        """Return the folder given by the first `pieces` parts of the path."""
         raise self._refusal("a folder")
 
     def absolute(self) -> Location:
@@ -100,7 +100,7 @@ class Location(ABC):
         raise self._refusal("a folder")
 
     def holds(self, name: str) -> bool:
-        """Return true if a name lies in this folder itself, not through `..` or a link."""
+        """Return true if the path `name` stays inside this folder: it has no `..` and passes no link."""
         pieces = name.split("/")
         return all(pieces) and not {".", ".."} & {*pieces}
 

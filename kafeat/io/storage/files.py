@@ -21,7 +21,7 @@ class ReadOnce(str):
     _head: bytes | None = None
 
     def head(self, size: int) -> bytes:
-        """Return the first bytes, the same at every call."""
+        """Return the first `size` bytes. Later calls return the same bytes without reading again."""
         if self._head is None:
             with nullcontext(sys.stdin.buffer) if self == "-" else open(self, "rb") as file:
                 self._head = file.read(size)

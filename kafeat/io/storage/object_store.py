@@ -20,10 +20,10 @@ from urllib.parse import quote, unquote
 from kafeat.errors import SystemRefusedError, UsageError, counted, first_line, without_secrets
 from kafeat.io.storage.base import Entry, Kind, Location
 
-# Every request of a sequential reader costs a round trip.
+# A large buffer, because every request of a sequential reader costs a round trip.
 STREAM_BUFFER = 8 << 20
 
-# kafeat gives up on a silent endpoint after three attempts of this many seconds.
+# kafeat gives up on a silent endpoint after three attempts, with these limits to connect and to get an answer.
 _CONNECT_SECONDS, _ANSWER_SECONDS, _ATTEMPTS = 5, 10, 3
 
 SCHEMES = ("file", "s3", "gs", "gcs")
@@ -249,7 +249,7 @@ def _file_system(scheme: str, authority: str, query: str, settings: Any, process
 
     del settings, process  # part of the cache key: other credentials or a forked process need another client
     if scheme in ("gs", "gcs") and "retry_limit_seconds" not in query:
-        # The default of pyarrow is a quarter of an hour.
+        # By default, pyarrow retries for a quarter of an hour.
         query = "&".join(filter(None, [query, "retry_limit_seconds=30"]))
     fs, _ = FileSystem.from_uri(f"{scheme}://{authority}/key" + (f"?{query}" if query else ""))
     return _patient(fs) if fs.type_name == "s3" else fs
@@ -329,7 +329,7 @@ def _is_denied(text: str) -> bool:
 
 def _brief(error: BaseException) -> str:
     """Return the first line of an error, without the ID of the request and pyarrow's own prefix."""
-    if str(error).startswith("Cannot parse URI"):  # the rest is the URI
+    if str(error).startswith("Cannot parse URI"):  # the rest of the message is the URI
         return "one that cannot be parsed"
     line = first_line(error)
     line = re.sub(r"\s*\(Request ID:.*?\)", "", line)

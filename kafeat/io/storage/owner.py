@@ -71,7 +71,7 @@ def signs_of_life(give: Callable[[], None]) -> AbstractContextManager[None]:
 
 
 def refuse_if_alive(folder: Location, owner: Owner, sign: Location) -> None:
-    """Raise SystemRefusedError if the owner of a folder is alive, which is when the stamp of the file `sign` changes.
+    """Raise SystemRefusedError if the owner of a folder is alive, and so changes the stamp of the file `sign`.
 
     Stamps are compared only with each other, never with this machine's clock.
     """
@@ -110,7 +110,7 @@ def _spelled(owner: Owner | None) -> str:
     return f"a run since {owner.since} (process {owner.process} on {owner.host})"
 
 
-# How long another process may hold the exclusive lock, or need to give a file its name.
+# Seconds for which another process may hold the exclusive lock, or need to give a file its name.
 _MOMENT_SECONDS = 2.0
 _LOOK_SECONDS = 0.02
 

@@ -65,7 +65,7 @@ def remove_stale_below(folder: Location) -> None:
 
 
 def _remove_stale_of(folder: str, names: list[str], stem: str) -> None:
-    """Remove stale temporary files among these names. `stem` is the pattern with which their names begin."""
+    """Remove stale temporary files among these names. `stem` is the pattern of the beginning of their names."""
     for name in names:
         if re.fullmatch(stem + r"\d+-[0-9a-f]{8}\.tmp", name):
             _remove_if_stale(os.path.join(folder, name))
@@ -73,7 +73,7 @@ def _remove_stale_of(folder: str, names: list[str], stem: str) -> None:
 
 def _stem(target: str) -> tuple[str, str]:
     folder, name = os.path.split(target)
-    # The whole name may have at most 255 bytes.
+    # A file name may have at most 255 bytes.
     return folder, f".{os.fsdecode(os.fsencode(name)[:150])}.kafeat-"
 
 

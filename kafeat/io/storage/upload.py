@@ -24,7 +24,7 @@ from kafeat.io.storage.temporary_files import uploads_to_call_off
 _PIECE = 10 << 20
 # Parts are sent by background threads that accept any number of parts: wait for them after each group of this size.
 _PIECES_AT_ONCE = 4
-# Wait this long for parts in flight. On a lost network, pyarrow gives up after half a minute.
+# Seconds to wait for parts in flight. On a lost network, pyarrow gives up after half a minute.
 _GRACE_SECONDS = 15.0
 
 _PRECONDITION_FAILED = 412
@@ -83,7 +83,7 @@ class _Sender:
         while data := file.read(_PIECE):
             if self._stop.is_set():
                 with suppress(OSError):
-                    stream.flush()  # parts in flight would outlive an abort
+                    stream.flush()  # waits for parts in flight, which would outlive an abort
                 return
             stream.write(data)
             pieces += 1
@@ -102,7 +102,7 @@ class _Sender:
 def put_new(local_file: str, location: ObjectUri) -> bool | None:
     """Send a local file in one request that the store rejects if the object exists. Return false in that case.
 
-    Return None without boto3, and after an error: the file is too large for one request, the store knows no such
+    Return None without boto3, and after an error: the file is too large for one request, the store has no such
     requests, or `upload` will meet the error again and report it.
     """
     fs, path = file_system(location)

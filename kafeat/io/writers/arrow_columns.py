@@ -85,7 +85,7 @@ def validity_bits(nulls: Mask) -> pa.Buffer:
 
 
 SetsOf = Callable[[Floats], Mask]
-"""Returns a mask (n, c) of the classes in the sets of rows with these probabilities (n, c)."""
+"""A function from the probabilities (n, c) of classes to a mask (n, c) of the classes in the set of each row."""
 
 
 class ClassColumn:
@@ -117,7 +117,7 @@ class ClassColumn:
         return pa.schema([*(passthrough or ()), *self._fields])
 
     def table(self, passthrough: pa.Table | None, probabilities: Floats, as_text: bool = False) -> pa.Table:
-        """Return the passthrough columns with the most probable class (n, c), or null in a row of NaN.
+        """Return the passthrough columns with the most probable class of each row, or null if probabilities are NaN.
 
         Values are text if `as_text`, as in CSV.
         """

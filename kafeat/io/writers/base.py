@@ -27,7 +27,7 @@ class Layout:
     dtype: np.dtype[Any]
     rows: int | None = None
     first: int = 0
-    """Number of the first row. Blocks are numbered by their rows in the input."""
+    """The number of the first row in the input. `buffer` and `filled` also get row numbers of the input."""
     block_rows: int = 8192
     """Number of rows of every block except the last, which may have fewer."""
     passthrough_schema: pa.Schema | None = None

@@ -74,7 +74,7 @@ class BufferPool:
         return piece.block
 
     def back(self, block: Floats, good: Mask | None = None) -> BufferSlice:
-        """Return a block as a slice of the pool (or of itself, if it is from elsewhere), or a copy of its good rows."""
+        """Return the pool's slice for a block (a new slice if the block is from elsewhere), or a copy of good rows."""
         piece = BufferSlice(Buffer(block), 0, len(block))
         # This compares address, shape, strides and type.
         if self._taken and block.__array_interface__ == self._taken[0].block.__array_interface__:

@@ -58,7 +58,7 @@ class LibsvmWriter(TextWriter):
 def _check_label(location: str, schema: pa.Schema | None, empty: bool) -> None:
     """Raise UsageError for several passthrough columns, and for one without numbers, because it is the label.
 
-    A text format without rows does not show which columns are numbers, so then any may be the label.
+    If `empty`, any column may be the label, because a text without rows does not show which columns are numbers.
     """
     if schema is None or not len(schema):
         return
@@ -149,7 +149,7 @@ def comparable_labels(
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return numbers in a type that holds them exactly, and to which numbers in text can be rounded."""
+    """Convert a column to a type that represents its numbers exactly, and to which numbers in text can be cast."""
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     if pa.types.is_integer(column.type):  # LIBSVM labels are below 2**53

@@ -1,4 +1,4 @@
-"""Open an output in its format."""
+"""Check the layout of an output, and open the writer of its format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def open_writer(
 ) -> Iterator[Writer]:
     """Open a writer. Its file appears when the block ends without an error. `-` is standard output.
 
-    `opening` opens a file that is not standard output.
+    `opening` opens a location that is not standard output.
     """
     name, layout = str(location), checked(location, format, layout)
     opened: AbstractContextManager[AtomicFile] = nullcontext(AtomicFile("-", regular=False))

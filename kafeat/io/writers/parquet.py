@@ -16,7 +16,7 @@ from kafeat.types import Floats, Mask
 GROUP_BYTES = 64 << 20
 # For lists, the writer needs as much memory again for levels, and there is only one column.
 LIST_GROUP_BYTES = 32 << 20
-# One page per column and group.
+# Large enough that a column usually has one page in each row group.
 PAGE_BYTES = 8 << 20
 NULL_LISTS = 25  # the first pyarrow that writes null lists of fixed length; pyarrow 26 also reads them
 

@@ -38,7 +38,7 @@ class PassthroughColumns:
         self._limited = [field.name for field in schema if is_limited(field.type, format)]
 
     def table(self, passthrough: pa.Table, good: Mask | None = None) -> pa.Table:
-        """Convert rows to the written types. Raise InvalidValueError if a good row has a value beyond the format."""
+        """Convert rows to the written types. Raise InvalidValueError if a good row has an unsupported value."""
         for name in self._limited:
             self._check(name, passthrough.column(name), good)
         fields = [f.with_type(written(f.type, self._format)) for f in passthrough.schema]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from kafeat._version import __version__
 
-# Type checkers assume True. Importing `typing` here is slow, and __main__.py does not handle an interrupt yet.
+# Type checkers treat this as True. Importing `typing` takes long, and at this point Ctrl-C would show a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any

@@ -33,7 +33,7 @@ def main() -> NoReturn:
         # Dask needs pandas, and --engine or a variable such as KAFEAT_ENGINE may choose Dask.
         if not any("engine" in word.lower() for word in (*sys.argv[2:], *os.environ)):
             sys.meta_path.insert(0, _WithoutPandas)
-        gc.disable()  # until the job begins: imports leave no garbage, and a search for it costs a tenth of the start
+        gc.disable()  # until the job begins: collecting garbage during imports would cost a tenth of the start
     from kafeat.cli.main import main as run
 
     run()

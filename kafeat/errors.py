@@ -183,11 +183,11 @@ def without_secrets(text: str) -> str:
 
 
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Control characters except tabs and line ends, and marks that change the direction of text or end a line."""
+"""Control characters except tabs and line feeds, and Unicode characters that end a line or change the direction."""
 
 
 def visible(text: str) -> str:
-    """Return text with escapes for characters that would control a terminal, such as `\x1b` and `\u202e`.
+    """Return text with escapes for characters that would control a terminal, such as ESC and U+202E.
 
     Names and values come from files that others have made.
     """

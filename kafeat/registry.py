@@ -147,7 +147,7 @@ MOST_COMBINATIONS = 10_000
 """The largest number of combinations of values that a search may try in one step."""
 
 VALIDATE = "{validate: [values]}"
-"""How a config asks `fit` to search these values for the one that predicts the label best."""
+"""The form of a search in a config: `fit` chooses the value that predicts the label best."""
 
 _READ_BY = ("columns", "maps")
 """Parameters that decide which columns are read. They cannot be searched, because a search needs those columns."""
@@ -165,7 +165,7 @@ def accepted(name: str, field: FieldInfo) -> str:
 
 
 def _is_search(name: str, value: object) -> bool:
-    """Return True for a mapping with the key `validate`, and for any mapping as gamma or n_components."""
+    """Return True for a mapping with the key `validate`, and for any mapping as the value of gamma or n_components."""
     return isinstance(value, Mapping) and ("validate" in value or name in SEARCHES)
 
 

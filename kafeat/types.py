@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]
-"""A real array in the dtype of the map."""
+"""An array of floats, in the dtype of the map if nothing else is said."""
 
 Array: TypeAlias = npt.NDArray[Any]
 """Any array of plain numbers."""

@@ -17,7 +17,7 @@ _FILE = Path(__file__).with_name("kernels.so")
 _SUFFIXES = {"float32": "f32", "float64": "f64"}
 ARRAY, SIZE, FLAG, REAL = ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_double
 REALS = {"float32": ctypes.c_float, "float64": ctypes.c_double}
-"""The C type of a number, by the name of its NumPy dtype."""
+"""The C types of floats, by the names of their NumPy dtypes."""
 _LINE = 64
 """Size of a cache line, in bytes."""
 Loop = Callable[..., Any]

@@ -28,7 +28,7 @@ _OTHER = {
     "steps": ("maps", "an experiment: give it to `kafeat evaluate --experiment`"),
     "maps": ("steps", "the config of one map: give it to --config"),
 }
-"""For the required key of configs, and of experiments: the key of the other kind of file, and advice about it."""
+"""For the required key of a kind of file: the required key of the other kind, and advice if a file is of that kind."""
 
 
 def explain(error: ValidationError, root: type[BaseModel], plain: Any, node: Node | None) -> list[Mistake]:
@@ -191,7 +191,7 @@ def top_keys(name: str) -> frozenset[str]:
 
 
 def _content(name: str) -> bytes:
-    """Return the first bytes of a file, or of standard input (`-`): one more than a config may have."""
+    """Return the content of a file, or of standard input (`-`), but at most one byte more than a config may have."""
     try:
         return (name if isinstance(name, ReadOnce) else ReadOnce(name)).head(MOST_BYTES + 1)
     except OSError as error:

@@ -70,7 +70,7 @@ def _way_and_column(split_by: str) -> str:
 class ColumnSelection(BaseModel):
     """The feature columns: those in `include`, or every numeric column except those in `exclude`.
 
-    A name may be a shell pattern: `x*`, `pixel_??`, `[!i]*`. A column with exactly this name is preferred.
+    A name may be a shell pattern: `x*`, `pixel_??`, `[!i]*`. A column with exactly this name is the only match.
     """
 
     model_config = FROZEN
@@ -98,7 +98,7 @@ class ColumnSelection(BaseModel):
 
 
 class SearchOptions(BaseModel):
-    """How the values in `validate: [values]` of a parameter are tried."""
+    """How to search the values that a parameter lists as `{validate: [values]}`."""
 
     model_config = FROZEN
 
@@ -134,7 +134,7 @@ class Config(BaseModel):
     chunk_rows : int, default 8192
         Number of rows that are transformed at once.
     search : mapping or None, default None
-        How the values in `validate: [values]` of a parameter are tried: `method`, `folds`, `scoring` and `rows`.
+        How to search the values that a parameter lists as `{validate: [values]}`: `method`, `folds`, `scoring`, `rows`.
     split_by : str or None, default None
         Rows to hold out when parameters are chosen: "group:COL" whole groups, "time:COL" the latest; None: random rows.
     steps : list of mappings or texts

@@ -28,7 +28,7 @@ SCHEMA_FILE = "kafeat.schema.json"
 MODELINE = f"# yaml-language-server: $schema={SCHEMA_FILE}"
 
 _WIDTH, _WIDTH_OF_SENTENCES = 100, 110
-# The inner step to show for a kind that needs steps inside it.
+# The kind of the inner step in the example of a kind that contains other steps.
 _INNER_KIND = "fourier"
 # The scaler to show before a kind that needs columns of similar spread.
 _EVENING = "standardize"
@@ -183,7 +183,7 @@ def _briefly(entry: Mapping[str, Any]) -> dict[str, Any]:
         return {key: value for key, value in entry.items() if value not in (None, 1.0)}
     try:
         defaults = build_step({"kind": entry["kind"]}).recipe()
-    except ValueError:  # a kind with required parameters
+    except ValueError:  # the kind has required parameters
         defaults = {}
     return {
         key: value
@@ -218,7 +218,7 @@ def config_schema() -> Schema:
 
 
 class _Generator(GenerateJsonSchema):
-    """Pydantic's generator of schemas without callables, which no file can hold, and titles, which repeat the keys."""
+    """Pydantic's schema generator, but without callables, which YAML cannot express, and titles, which repeat keys."""
 
     def callable_schema(self, schema: core_schema.CallableSchema) -> Schema:
         raise PydanticOmit

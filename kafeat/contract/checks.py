@@ -21,7 +21,7 @@ _LETTERS = {"bool": "b8", "float16": "f16", "float32": "f32", "float64": "f64"} 
 }
 _FLOATS = ("f32", "f64")
 _RUNS = (ARRAY, SIZE, SIZE, SIZE, SIZE)
-"""The C types of an address, the number and length of runs, and the strides between runs and within a run (bytes)."""
+"""The C types that describe an array: address, number and length of runs, and strides between and within runs."""
 
 
 def cast_finite(values: Array, out: Floats) -> bool:
@@ -205,6 +205,6 @@ def whole_numbers(classes: Sequence[int]) -> Array:
 
 
 def check_indices(name: str, indices: Array, size: int) -> None:
-    """Raise ValueError unless all indices are whole numbers in [0, size): C code does not check them again."""
+    """Raise ValueError unless all indices are whole numbers in [0, size): C code uses them unchecked."""
     if indices.dtype.kind not in "iu" or (indices.size and (indices.min() < 0 or indices.max() >= size)):
         raise ValueError(f"{name}: expected whole numbers from 0 to {size - 1}")

@@ -23,7 +23,7 @@ LARGEST_NUMBER = 10**40
 
 @dataclass(frozen=True)
 class Described:
-    """Metadata for `Annotated` that describes a type in words: one value, and many values."""
+    """Metadata for `Annotated` that describes the values of a type: one value (singular), and many (plural)."""
 
     one: str
     many: str

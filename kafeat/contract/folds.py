@@ -57,7 +57,7 @@ def one_only(ordered: bool) -> DataError:
 
 
 def _edges(values: Floats, places: list[int]) -> Floats:
-    """Return the sorted values at these places, as edges of parts; never the smallest value, as no row is below it."""
+    """Return the edges between parts: the sorted values at `places`, but never the smallest: no row is below it."""
     edges: Floats = np.sort(values)[np.clip(places, 0, len(values) - 1)]
     above = values[values > values.min()]
     return np.maximum(edges, above.min(initial=np.inf))
@@ -112,7 +112,7 @@ class Folds:
 
     @property
     def cuts(self) -> list[Cut]:
-        """All cuts. Each holds out another part; if ordered, none holds out the first, because nothing is earlier."""
+        """A cut for each part to hold out. The first of ordered parts is never held out, because no part is earlier."""
         return [self.cut(held) for held in range(self.ordered, self.count) if self.held in (None, held)]
 
     @property
@@ -131,7 +131,7 @@ RANDOM = Folds()
 
 @dataclass(frozen=True)
 class Folded:
-    """The number (n,) of the part of each row, and the folds that it belongs to."""
+    """Rows that are divided into folds: `parts` (n,) has the number of the part of each row."""
 
     parts: Array
     folds: Folds

@@ -26,7 +26,7 @@ def distances(x: Floats, y: Floats, metric: Literal["sqeuclidean", "cityblock"])
 
 # From this many columns on, a matrix product is several times as fast as differences.
 _WIDE = 32
-# A squared distance below this share of ‖x‖² + ‖y‖² has lost digits if a product gave it: differences are used.
+# Products lose digits of squared distances below this share of ‖x‖² + ‖y‖², so differences are used for these.
 _NEAR = 1e-3
 # The rows of a block, and the share of near pairs above which it is faster to use differences for all pairs.
 _ROWS, _MANY = 256, 0.1
@@ -113,6 +113,6 @@ KernelInputs = Coordinates | Gram
 
 
 def around_mean(K: Floats) -> tuple[Floats, Floats]:
-    """Centre the Gram matrix K (n, n), as if the images had mean 0, and return it with the column means (n,) of K."""
+    """Centre the Gram matrix K (n, n) in feature space. Return the centred matrix and the column means (n,) of K."""
     means = K.mean(axis=0)
     return K - means - means[:, None] + means.mean(), means

@@ -9,7 +9,7 @@ from pathlib import Path
 from kafeat.errors import DataError
 
 _CONTROL_GROUPS, _PROCESSES = Path("/sys/fs/cgroup"), Path("/proc")
-# Needs below this are not checked, because free memory is known only roughly.
+# Smaller requests, in bytes, are not checked, because free memory is known only roughly.
 _LEAST_BYTES = 1 << 27
 
 
@@ -22,7 +22,7 @@ def blocks(n: int, width: int, most: int = 1 << 20) -> list[slice]:
 def require_memory(numbers: float, what: str, remedy: str) -> None:
     """Raise an error if there is no free memory for this many more float64 numbers.
 
-    The message consists of `what`, which ends with the size of the problem, the free memory, and the remedy.
+    The message has `what`, a description of the work with its size, then the needed and the free memory, and `remedy`.
     """
     needed = 8.0 * numbers
     if needed < _LEAST_BYTES:
@@ -51,7 +51,7 @@ def _of_system() -> float:
 
 
 def _of_container(folder: Path) -> float:
-    """Return the bytes that the control group (Linux, version 2 or 1) leaves. Its file cache counts as free."""
+    """Return the free bytes below the limit of the control group (Linux, version 2 or 1). File cache counts as free."""
     for limit, used, cached in (
         ("memory.max", "memory.current", "memory.stat"),
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat"),

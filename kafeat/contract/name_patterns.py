@@ -51,7 +51,7 @@ def feature_places(requested: Iterable[str], names: Sequence[str | None]) -> Ite
 
 @lru_cache(8)
 def _places_by_name(names: tuple[str | None, ...]) -> tuple[dict[str, int], dict[str, list[int]]]:
-    """Return the position of each name, and the positions of each list column. Cached, as names can be thousands."""
+    """Return the position of each name, and the positions of each list column. Cached: there may be thousands."""
     places = {name: j for j, name in enumerate(names) if name is not None}
     lists: dict[str, list[int]] = {}
     for name, j in places.items():

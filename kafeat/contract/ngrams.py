@@ -20,11 +20,11 @@ _SPACE = 0x20
 _SPACES = [*range(0x09, 0x0E), *range(0x1C, 0x21), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B)]
 _SPACES += [0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
 _IS_SPACE = np.isin(np.arange(_SPACES[-1] + 2), _SPACES)
-# Characters to count at a time, so that their arrays stay in the second-level cache.
+# Number of characters to count at a time, so that the arrays fit into the L2 cache.
 _AT_ONCE = 1 << 15
 
 Hashes = npt.NDArray[np.uint64]
-# The hash of an n-gram c₁ … c_n is c₁ Mⁿ⁻¹ + … + c_n modulo 2⁶⁴, bits mixed. The sum of a word is combined with _WORD.
+# An n-gram c₁ … c_n has the hash c₁ Mⁿ⁻¹ + … + c_n modulo 2⁶⁴, with mixed bits. A word has a similar sum XOR _WORD.
 _M, _MIX, _WORD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93), np.uint64(0xC2B2AE3D27D4EB4F)
 
 

@@ -20,7 +20,7 @@ from kafeat.contract.step import Sample, Step, parameter, refuse_parameter
 from kafeat.contract.traits import ExactTraits, LabelTraits, NumberTraits, Traits
 from kafeat.types import Array, Floats, Mask, State
 
-# The least and most rows that are kept to calibrate probabilities by a temperature, and the most numbers in them.
+# Limits of the sample that calibrates probabilities (temperature scaling): least and most rows, and most numbers.
 _LEAST_KEPT, _MOST_KEPT, _MOST_KEPT_NUMBERS = 256, 20_000, 1 << 24
 
 

@@ -184,11 +184,11 @@ class Step(BaseModel, ABC):
         cls.kind = cls.__module__.rpartition(".")[2]
 
     def width_warning(self, n_features_in: int) -> str | None:
-        """Return a sentence about an output width that is valid for this input but may be a mistake, or None."""
+        """Return a warning about an output width that is valid for this input but may be a mistake, or None."""
         return None
 
     def fit_warnings(self, state: State) -> Iterator[str]:
-        """Yield sentences about learned values that are valid but may not be intended."""
+        """Yield warnings about learned values that are valid but may not be intended."""
         crossed = "fold_rows" in state and not knows_own_labels(state)
         uneven = uneven_folds(state["fold_rows"]) if crossed else None
         if uneven is not None:
@@ -202,7 +202,7 @@ class Step(BaseModel, ABC):
         return None
 
     def sources(self, state: State, n_features_in: int) -> Array | None:
-        """Return the input that each output is computed from, or None if outputs are computed from several."""
+        """Return the index of the one input that each output depends on, or None if outputs depend on several."""
         return np.arange(n_features_in) if self.always.columns.apart else None
 
     @property
@@ -213,7 +213,7 @@ class Step(BaseModel, ABC):
     _searches: dict[str, dict[str, Any]] = PrivateAttr(default_factory=dict)
 
     def searching(self, searches: Mapping[str, dict[str, Any]]) -> Self:
-        """Return the recipe with searches: for each parameter to choose from the data, the values or error to try."""
+        """Return a copy with searches, such as {"gamma": {"validate": [0.1, 1.0]}}, for parameters yet to be chosen."""
         step = self.model_copy()
         step._searches = dict(searches)
         return step
@@ -274,10 +274,10 @@ class InTwos(Step):
     """A step that can make its outputs in pairs, such as cosine and sine, if a parameter says so."""
 
     twos: ClassVar[tuple[str, object, str]]
-    """The parameter, its value that makes pairs, and the words for this in messages."""
+    """The name of this parameter, its value for outputs in pairs, and the words for that in messages."""
 
     if TYPE_CHECKING:
-        n_components: int  # declared by each kind, in its own order of parameters
+        n_components: int  # each kind declares it, at its place among the parameters
 
     @property
     def n_drawn(self) -> int:
@@ -380,7 +380,7 @@ def refuse_parameter(name: str, expected: str, got: object) -> NoReturn:
 
 
 def refuse_beside(step: Step, names: Iterable[str], what: str) -> None:
-    """Raise an error if one of `names` is not at its default, because with the parameter `what` it has no effect."""
+    """Raise an error if a parameter in `names` is set, because it has no effect together with `what`."""
     for name in names:
         if getattr(step, name) != type(step).model_fields[name].default:
             refuse_parameter(name, f"none with {what}", getattr(step, name))
@@ -406,4 +406,4 @@ PositiveInt = Annotated[int, Field(ge=1)]
 MOST_FEATURES = 10_000_000
 """Largest number of inputs of a map or of outputs of a step: no machine has memory for a tile with more."""
 Width = Annotated[int, Field(ge=1, le=1_000_000)]
-"""The type of parameters for the number of outputs. A larger number must be a typing mistake: memory would not do."""
+"""The type of parameters for the number of outputs. More must be a typing mistake, because no memory is that large."""

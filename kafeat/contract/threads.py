@@ -27,9 +27,9 @@ class Ended(BaseException):
     """The work was stopped, and nobody waits for its result."""
 
 
-# The wait for work is cut into pieces of this length, because a signal right before a wait does not interrupt it.
+# Seconds of each wait for the work. Waits are short, because a signal right before a wait does not interrupt it.
 _LOOK_SECONDS = 0.2
-# The time to wait for stopped work to end, so that it does not slow down other work. LAPACK may take longer.
+# Seconds to wait until stopped work ends, so that it does not slow down what follows. LAPACK may need longer.
 _END_SECONDS = 2.0
 _ended: ContextVar[threading.Event | None] = ContextVar("ended", default=None)
 

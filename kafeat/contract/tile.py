@@ -145,7 +145,7 @@ class TextRows:
         return replace(self, numbers=numbers, texts=np.empty((rows, len(self.starts)), object))
 
     def columns(self, places: Array) -> Floats | TextRows:
-        """Return the features at `places`, which have all or no features of a text column; an array if no text."""
+        """Return the features at `places`, with all or none of a text column; as an array if none is from a text."""
         kept = np.isin(self.starts, places)
         numbers = self.numbers[:, np.searchsorted(self.plain, places[np.isin(places, self.plain)])]
         if not kept.any():
@@ -183,7 +183,7 @@ def numbers_of(X: InputRows) -> Floats:
 
 
 def columns_of(X: Any, places: Array) -> Any:
-    """Return the features at `places`, which have all or no features of a text column."""
+    """Return the features at `places`. A column of text must be selected as a whole or not at all."""
     return X.columns(places) if isinstance(X, TextRows) else X[:, places]
 
 

@@ -149,7 +149,7 @@ class Traits:
     """Properties of a recipe that other code reads.
 
     Attributes:
-        columns, label, numbers, exact: The groups.
+        columns, label, numbers, exact: The four groups of traits.
         keeps_rows: True if the state holds some of the training rows.
         given_rows: Rows that `fit` reads besides the sample, by name: the path of a file, or an array.
         unsaved: The reason why a map with this step cannot be saved, or None if it can.

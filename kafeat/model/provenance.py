@@ -1,4 +1,4 @@
-"""The provenance of a map that its model file stores: the data and their hashes, but not time, host and user."""
+"""The provenance of a map, as its model file stores it: the data and their hashes, but not time, host and user."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def _chain_content(chain: Chain) -> list[dict[str, Any]]:
 
 
 def _read_content(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a `FeatureMap` from an untrusted model file. Raise `ValueError` or another if invalid."""
+    """Return the fields of a `FeatureMap` from an untrusted model file. Raise `ValueError` or a similar error."""
     _check_plain(content)
     columns = Columns.from_plain(content["columns"])
     _update([content["config"], content["steps"]], "dialect" in content["columns"])

@@ -1,4 +1,4 @@
-"""Send fitted maps to other processes, as bytes or by their file. Each process reads a map once."""
+"""Send fitted maps to other processes, as bytes or as the location of their file. Each process reads a map once."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def shared(model: str | os.PathLike[str] | Location | FeatureMap | SharedMap) ->
 
 
 def _remember(digest: str, fm: FeatureMap) -> None:
-    """Store a map as the last used. Its derived arrays are computed here under the lock, once for all threads."""
+    """Store a map as the most recently used. Its derived arrays are computed here, under the lock, only once."""
     fm.program()
     _loaded.pop(digest, None)
     _loaded[digest] = fm

@@ -86,7 +86,7 @@ class ColumnRanges:
 
     @classmethod
     def empty(cls, width: int) -> Self:
-        """Return ranges without a value yet, all NaN."""
+        """Return ranges before any value is added, all NaN."""
         return cls(np.full(width, np.nan), np.full(width, np.nan))
 
     def adding(self, X: InputRows) -> ColumnRanges:
@@ -224,7 +224,7 @@ class FeatureMean:
 
     @classmethod
     def from_plain(cls, plain: object, width: int, inputs: int = 0) -> Self:
-        """Read the dict of an untrusted model file for D = `width`. Raise `ValueError` if it is invalid."""
+        """Read the dict of an untrusted model file with D = `width` features. Raise `ValueError` if it is invalid."""
         rows = plain.get("rows") if isinstance(plain, dict) else None
         if not isinstance(plain, dict) or type(rows) is not int or rows < 1:
             raise ValueError("feature_mean.rows: expected a whole number of at least 1")

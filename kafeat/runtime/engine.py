@@ -57,7 +57,7 @@ _PATIENCE_SECONDS = 10.0
 
 
 class Stop:
-    """A flag that stops work. If it is unpickled in another process, it is the flag of that process."""
+    """A flag that makes running work stop. Unpickling it in another process returns the flag of that process."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()

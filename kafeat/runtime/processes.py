@@ -31,7 +31,7 @@ _launch = threading.Lock()
 
 
 class Processes:
-    """Executors with one process each. Threads start the processes, because a signal does not interrupt a thread."""
+    """Executors with one process each. Threads start the processes, because signals interrupt only the main thread."""
 
     def __init__(self, jobs: int) -> None:
         self._threads = ThreadPoolExecutor(jobs, "kafeat-engine")

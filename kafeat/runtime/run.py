@@ -33,7 +33,7 @@ class Target(Protocol):
         """Return memory for the results of `rows` rows from row `start` on, (rows, width)."""
 
     def filled(self, start: int, block: Floats) -> None:
-        """Do something with the filled memory, such as writing it. The worker's thread calls this."""
+        """Handle the filled memory, for example by writing it to a file. The worker's thread calls this."""
         return
 
 
@@ -136,9 +136,9 @@ def run(
 ) -> Iterator[Done]:
     """Run a program on chunks with `jobs` threads, and yield the results in order.
 
-    The policy decides if the first bad row is an error, or if all bad rows are set aside. Sparse rows have no target.
-    An extra thread reads ahead, unless the chunks are in memory. Then this thread is one of the workers, and a single
-    job starts no thread.
+    The policy decides if the first bad row is an error, or if all bad rows are set aside. A sparse program has None as
+    its target. An extra thread reads ahead, unless the chunks are in memory: then the calling thread is one of the
+    workers, and a single job starts no thread.
     """
     worker = partial(_Worker, program, target, policy)
     with one_blas_thread():
@@ -175,7 +175,7 @@ def fill(
 
 
 def chosen(chunks: Iterator[Chunk], rows: Mask) -> Iterator[tuple[Array, Chunk]]:
-    """Yield the numbers of the rows where a mask of all rows is true, and the rows, chunk by chunk, read ahead."""
+    """Read ahead, and yield the rows where a mask of all rows is true, chunk by chunk: their numbers, and the chunk."""
     for chunk in prefetch(chunks, 2):
         taken = rows[chunk.start : chunk.start + chunk.rows]
         if taken.any():

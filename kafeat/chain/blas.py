@@ -1,5 +1,6 @@
-"""Limit BLAS to one thread while kafeat computes: its own workers share the cores, and a product's last bit may depend
-on the number of threads that split it.
+"""Limit BLAS to one thread while kafeat computes.
+
+kafeat's workers share the cores, and the last bit of a matrix product may depend on the number of BLAS threads.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _restore_limits: list[Callable[[], None]] = []
 def one_blas_thread(linalg: bool = False) -> Iterator[None]:
     """Limit BLAS for the whole process. The first thread to enter sets the limit, and the last to leave lifts it.
 
-    A library that is loaded inside the block is not limited. `scipy.linalg` brings its own BLAS. If the block may
-    import it, in any module, set `linalg`, and it is loaded first.
+    A library that is loaded inside the block is not limited. `scipy.linalg` brings its own BLAS. Set `linalg` if code
+    in the block may import it, so that it is loaded first.
     """
     global _inside
     loads = linalg and "scipy.linalg" not in sys.modules
@@ -48,7 +49,7 @@ def one_blas_thread(linalg: bool = False) -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _controller(modules: int) -> Any:
-    """Search the libraries, again only if another module was imported: a search takes a millisecond or more."""
+    """Find the BLAS libraries, again only after another module was imported: the search takes a millisecond or more."""
     del modules
     return ThreadpoolController()
 
@@ -56,7 +57,7 @@ def _controller(modules: int) -> Any:
 def _take_control() -> None:
     """Let this thread set the limits: threadpoolctl 3.8 ignores all threads except the first one that set a limit.
 
-    Here the first to enter and the last to leave may be any threads, but the lock lets only one in at a time.
+    Here, any thread may enter first or leave last, but the lock lets only one thread at a time set limits.
     """
     clear = getattr(OpenBLASController, "clear_controlling_thread", None)
     if clear is not None:

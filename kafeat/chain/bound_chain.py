@@ -1,6 +1,6 @@
-"""Bound steps as one transform, which may end with a predictor or multiply the features by a factor.
+"""The steps of a chain as one transform, which may end with a predictor or multiply the features by a factor.
 
-It knows where float64 values are rounded to the dtype of the map.
+It also rounds float64 values to the dtype of the map, after the steps that compute in float64.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ PREDICTION_DTYPE = DOUBLE
 
 
 class BoundChain(Transform):
-    """Pass a tile through every step. Only the last one writes to the output.
+    """Passes a tile through all steps. Only the last step writes to the output.
 
     The first `cast_after` transforms compute in float64, the others in `dtype`. Values are rounded in between, unless
-    the next transform wants float64 itself. A predictor is one more transform after the features, with output in
-    float64. With `sums`, the features are written after the predictions, for sums of both.
+    the next transform reads float64. A predictor is one more transform after the features, with output in float64. With
+    `sums`, the features follow the predictions, so that both can be summed.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class BoundChain(Transform):
         return max(transform.widest for transform in self._transforms)
 
     def scratch(self, rows: int) -> Scratch:
-        """Return the outputs between steps, buffers, the output that is rounded, and predictions before features."""
+        """Return arrays between steps, the steps' buffers, the float64 output to round, and predictions."""
         width = 0 if self._rounded is None else self._transforms[self._rounded].n_features_out
         predicted = self.n_features_out - self._n_features if self._sums else 0
         return (
@@ -112,7 +112,7 @@ class BoundChain(Transform):
 
 
 def after(refused: InvalidValueError, steps: Sequence[Step]) -> InvalidValueError:
-    """Return the error, with the steps that the entry has passed. Only if they keep columns, it has a column."""
+    """Return the error with the names of the steps before it, and with a column only if these keep columns."""
     if not steps:
         return refused
     column = refused.column if all(step.traits.columns.apart for step in steps) else None

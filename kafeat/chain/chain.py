@@ -26,7 +26,7 @@ from kafeat.types import Array, Floats, State
 
 @dataclass(frozen=True, eq=False)
 class FittedStep:
-    """A recipe, what it learned, and the width of its input."""
+    """A step, the state that it has learned, and the number of its inputs."""
 
     step: Step
     state: State
@@ -44,7 +44,7 @@ class FittedStep:
 
     @property
     def n_features_out(self) -> int:
-        """The width of the output."""
+        """The number of outputs."""
         return self.step.n_features_out(self.state, self.n_features_in)
 
     def check_width(self) -> None:
@@ -55,7 +55,7 @@ class FittedStep:
             )
 
     def bind(self, dtype: np.dtype[Any]) -> Transform:
-        """Return the transform in `dtype`."""
+        """Return the transform that computes in `dtype`."""
         try:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
                 return self.step.bind(self.state, self.n_features_in, dtype)
@@ -67,7 +67,7 @@ class FittedStep:
 
 
 def sources_of(steps: Sequence[FittedStep]) -> Array | None:
-    """Return the chain's input that each output is computed from, or None if there are several."""
+    """Return for each output of the steps the number of the input that it depends on, or None if one has several."""
     sources: Array | None = None
     for one in steps:
         found = one.step.sources(one.state, one.n_features_in)
@@ -78,44 +78,44 @@ def sources_of(steps: Sequence[FittedStep]) -> Array | None:
 
 
 Fit = tuple[FittedStep, Sample]
-"""A fitted step, and the sample after it."""
+"""A fitted step, and the sample that it passes on."""
 
 
 _MOST_KNOWN = 16
 
 
 class FitCache:
-    """Recent fits of chains on one sample, by the recipes of their steps and their place in the chain.
+    """A cache of steps that were fitted on one sample, by the recipes of each step and of all steps before it.
 
-    At most `most` of them are fits before the last step, which hold a sample and need memory for it.
+    At most `most` of them are followed by other steps. These hold the transformed sample, which needs memory.
     """
 
     def __init__(self, most: int = _MOST_KNOWN) -> None:
         self._most, self._known, self._place = most, dict[str, tuple[Fit, bool]](), ""
 
     def within(self, steps: Sequence[Step], place: str = "") -> FitCache:
-        """Return a cache for chains inside a step, at a place in it, after these steps. It shares the fits."""
+        """Return a view of this cache for chains at a `place` inside the step that follows these steps."""
         inner = copy.copy(self)
         inner._place = self._name(steps) + place
         return inner
 
     @property
     def inner(self) -> bool:
-        """True for chains inside a step."""
+        """True if the cache is for chains inside a step."""
         return self._place != ""
 
     def find(self, steps: Sequence[Step]) -> Fit | None:
-        """Return the fit of the last of these steps, or None."""
+        """Return the fit of the last of these steps, or None if it is not known."""
         name = self._name(steps)
         if name not in self._known:
             return None
-        self._known[name] = self._known.pop(name)  # the one that was used last
+        self._known[name] = self._known.pop(name)  # now the most recently used one
         return self._known[name][0]
 
     def keep(self, steps: Sequence[Step], fit: Fit, large: bool) -> None:
-        """Keep the fit of the last of these steps, and drop the least recently used one if there are many.
+        """Keep the fit of the last of these steps. If there are too many fits, drop the least recently used one.
 
-        It is `large` if it holds its own sample.
+        A fit is `large` if it holds a sample of its own.
         """
         held = [name for name, (_, with_sample) in self._known.items() if with_sample]
         if large and len(held) >= self._most:
@@ -129,7 +129,7 @@ class FitCache:
 
 
 def fit_step(steps: Sequence[Step], i: int, sample: Sample, rng: np.random.Generator) -> Fit:
-    """Fit a step of a chain on the sample before it, in float64. After the last step, no sample is needed."""
+    """Fit step i of a chain in float64, on the sample after the steps before it. The last step passes none on."""
     if isinstance(sample.X, TextRows) and not (steps[i].traits.columns.texts or steps[i].inner_chains):
         raise DataError(
             f"{steps[i].kind}: expected plain numbers, got columns of text, which only text reads: put it first, or "
@@ -150,7 +150,7 @@ def fit_step(steps: Sequence[Step], i: int, sample: Sample, rng: np.random.Gener
 
 
 def _learned(step: Step, sample: Sample, rng: np.random.Generator) -> State:
-    """Fit the step. Overflow in between is ignored, because the state is checked afterwards."""
+    """Fit the step. Overflow in intermediate results is ignored, because the state is checked afterwards."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         state = step.fit(sample, rng)
     for name, value in state.items():
@@ -165,7 +165,7 @@ def _learned(step: Step, sample: Sample, rng: np.random.Generator) -> State:
 def _handed_on(fitted: FittedStep, sample: Sample, last: bool) -> tuple[Names | None, tuple[int, ...] | None]:
     """Return the names of the outputs, and the number of categories of each.
 
-    Codes and times are refused by steps that would use them as plain numbers: the step that reads them comes first.
+    It is an error if the step would use codes or times as plain numbers: a step that reads them must come first.
     """
     if sample.names is None:
         return None, None
@@ -180,8 +180,8 @@ def _handed_on(fitted: FittedStep, sample: Sample, last: bool) -> tuple[Names | 
             got, reader = ("categories", "one_hot") if coded.get(name) else ("times", "date_parts")
             raise DataError(
                 f"{fitted.step.kind}: column {quoted(name)}: expected plain numbers, got {got}, which only {reader} "
-                "reads: put it before, or leave the column out of the columns of this map; if a step needs it as its "
-                "group, put that step into a union beside the rest, with the column among its columns"
+                "reads: put that step first, or leave the column out of the columns of this map; if a step needs it as "
+                "its group, put the step into a map of a union of its own, with the column among its columns"
             )
     if names is None or sample.n_categories is None:
         return names, None
@@ -191,7 +191,7 @@ def _handed_on(fitted: FittedStep, sample: Sample, last: bool) -> tuple[Names | 
 def _run_given(transform: Transform, name: str, rows: Floats) -> Floats:
     try:
         return run_tiles(transform, rows, DOUBLE)
-    except InvalidValueError as refused:  # the row is in an extra file of the step, which the message names
+    except InvalidValueError as refused:  # `name` is the extra file with this row
         raise DataError(f"{name}: {refused}") from None
 
 
@@ -199,12 +199,12 @@ def _refuse_width(fitted: FittedStep, i: int) -> None:
     try:
         fitted.check_width()
     except ValueError as error:
-        raise DataError(f"steps[{i}]: {error}: take fewer columns, or fewer outputs of each") from None
+        raise DataError(f"steps[{i}]: {error}: use fewer columns, or fewer outputs of each") from None
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Fitted steps, first to last."""
+    """Fitted steps in their order."""
 
     steps: tuple[FittedStep, ...]
     cast_after: int = 0
@@ -219,12 +219,12 @@ class Chain:
         begins: Callable[[int, Floats], None] | None = None,
         cache: FitCache | None = None,
     ) -> Chain:
-        """Fit each step on the sample as the steps before it pass it on. Each has its own stream of random numbers.
+        """Fit each step on the sample after the steps before it. Each has its own stream of random numbers.
 
-        Fitting is all in float64. How many steps of a float32 chain compute in float64 later is measured: the leading
-        scalers, or all steps where float32 is not enough. `begins` is called with the number of each step, from 0, and
-        the rows that it is fitted on. Several chains that are fitted on one sample with one `rng` may share a `cache`:
-        the first steps that they have in common are fitted once.
+        Fitting is in float64. In a float32 chain, the leading scalers also transform in float64, and so do all steps if
+        float32 turns out not to be precise enough. `begins` is called with the number of each step, from 0, and the
+        rows that it is fitted on. Several chains that are fitted on one sample with one `rng` may share a `cache`: the
+        first steps that they have in common are fitted once.
         """
         if any(step.searches for step in steps):
             raise TypeError("parameters that are chosen from the data have to be settled first")
@@ -274,24 +274,24 @@ class Chain:
 
     @property
     def n_features_in(self) -> int:
-        """The width of the input."""
+        """The number of inputs."""
         return self.steps[0].n_features_in
 
     @property
     def n_bytes(self) -> int:
-        """The number of bytes that the steps have learned."""
+        """The size in bytes of all that the steps have learned."""
         return sum(value.nbytes for one in self.steps for value in one.state.values())
 
     @property
     def n_components(self) -> int:
-        """The width of the output."""
+        """The number of outputs."""
         return self.steps[-1].n_features_out
 
     @property
     def parts(self) -> list[tuple[str, Array]]:
-        """The kinds of the members of a union at the end, and the places of their columns in the output."""
+        """The names of the maps of a union at the end of the chain, and the positions of their output columns."""
         last = self.steps[-1]
-        members = getattr(last.step, "members", None)  # of a union, whose module imports this one
+        members = getattr(last.step, "members", None)  # only unions have them
         parts = [] if members is None else members(last.state, last.n_features_in)
         ends = np.cumsum([width for _, width in parts])
         return [(name, np.arange(end - width, end)) for (name, width), end in zip(parts, ends, strict=True)]
@@ -305,12 +305,12 @@ class Chain:
         return [fitted.bind(DOUBLE if i < self.cast_after else dtype) for i, fitted in enumerate(self.steps)]
 
     def joined(self, transforms: Sequence[Transform], dtype: np.dtype[Any], **ending: Any) -> BoundChain:
-        """Join the transforms of the steps. `ending` is what `BoundChain` does with the features."""
+        """Return one transform of these transforms of the steps. `ending` are keyword arguments of `BoundChain`."""
         steps = [fitted.step for fitted in self.steps]
         return BoundChain(steps, transforms, dtype, self.cast_after, **ending)
 
     def first(self, n: int) -> Chain:
-        """Return the first n steps."""
+        """Return the chain of the first n steps."""
         return Chain(self.steps[:n], cast_after=min(n, self.cast_after))
 
     def before(self, index: int, X: InputRows) -> Floats:
@@ -325,8 +325,8 @@ class Chain:
     def exact(self, X: InputRows, Y: InputRows, dtype: np.dtype[Any] = DOUBLE) -> Floats:
         """Return the kernel that the chain approximates, (n, m) float64, of rows X (n, d) and Y (m, d).
 
-        A step that needs coordinates but comes after a sampler sees the computed outputs of the steps before it, in
-        `dtype`: `exact_kernel_note` describes where.
+        A step that needs coordinates but comes after a sampler gets the computed outputs of the steps before it, in
+        `dtype`. `exact_kernel_note` reports such steps.
         """
         with one_blas_thread(), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             K = self.exact_pair(exact_inputs(X, Y), dtype).dots
@@ -337,7 +337,7 @@ class Chain:
         return K
 
     def exact_pair(self, pair: KernelInputs, dtype: np.dtype[Any] = DOUBLE) -> KernelInputs:
-        """Apply the exact kernel of every step to `pair`.
+        """Apply the exact kernel of every step to `pair`, and return the result.
 
         A step that needs coordinates after a sampler gets those of the features, computed in `dtype`.
         """
@@ -358,16 +358,16 @@ class Chain:
         return pair
 
     def numbers(self, X: InputRows) -> Floats:
-        """Return rows X (n, d) after the leading steps that read missing numbers or categories: plain numbers.
+        """Return rows X (n, d) as plain numbers, after the leading steps that read missing values or categories.
 
-        Of parallel chains that end in features, those that see other columns than the earlier chains give numbers.
+        If the last of these steps has maps that end in features, the numbers of maps with further columns are joined.
         """
         makers = [i + 1 for i, fitted in enumerate(self.steps) if _makes_numbers(fitted.step)]
         leading = [fitted.step.traits for fitted in self.steps[: max(makers, default=0)]]
         if not leading or not all(one.numbers.missing != "refuse" or one.columns.named for one in leading):
             return dense(X)
         last = self.steps[len(leading) - 1]
-        # a union, whose module imports this one
+        # only unions and products have chains, but their modules import this one
         chains = getattr(last.step, "chains", None)
         inner = [step for _, steps in last.step.inner_chains for step in steps]
         if chains is None or all(isinstance(step, Scaler) for step in inner):
@@ -381,12 +381,12 @@ class Chain:
         return np.hstack(parts)
 
     def exact_kernel_note(self) -> str | None:
-        """Return a sentence if the exact kernel is one of computed features, otherwise None."""
+        """Return a note if the exact kernel is that of computed features, otherwise None."""
         notes, after_sampler, computed = [], False, None
         for i, fitted in enumerate(self.steps):
             if after_sampler and fitted.step.traits.exact.needs_coordinates:
                 computed = i
-            # A scaler turns coordinates into coordinates, unless it comes after a sampler itself.
+            # A scaler turns coordinates into coordinates, unless it follows a sampler itself.
             coordinates = not after_sampler or fitted.step.traits.exact.needs_coordinates
             after_sampler = not (isinstance(fitted.step, Scaler) and coordinates)
             own = fitted.step.traits.exact.own
@@ -404,14 +404,14 @@ class Chain:
 
 
 def _makes_numbers(step: Step) -> bool:
-    """Return true for a step that reads gaps, categories, texts or times. Trees also read them, but make features."""
+    """Return True if a step turns gaps, categories, texts or times into numbers. Trees turn them into features."""
     traits = step.traits
     reads = traits.numbers.missing == "fill" or traits.columns.named
     return reads and (isinstance(step, Scaler) or bool(step.inner_chains) or bool(traits.columns.texts))
 
 
 def exact_inputs(X: InputRows, Y: InputRows) -> Coordinates:
-    """Return rows (n, d) and (m, d) in float64 for exact kernels. Texts stay texts for the steps that count them."""
+    """Return rows (n, d) and (m, d) in float64 for exact kernels. Texts stay texts, because some steps count them."""
 
     def doubles(rows: InputRows) -> Floats:
         return cast(Floats, (rows if isinstance(rows, TextRows) else dense(rows)).astype(DOUBLE))
@@ -421,7 +421,7 @@ def exact_inputs(X: InputRows, Y: InputRows) -> Coordinates:
 
 
 def own_coordinates(step: Step, state: State, pair: KernelInputs) -> Coordinates:
-    """Return the features of both rows, which `exact` returns for a step with its `own` kernel."""
+    """Return the features of both inputs, as the `exact` of a step whose kernel is defined by its features."""
     if not isinstance(pair, Coordinates):
         raise TypeError(f"{step.kind} needs coordinates")
     chain = Chain((FittedStep(step, state, pair.x.shape[1]),))

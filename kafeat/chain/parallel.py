@@ -23,7 +23,7 @@ from kafeat.types import Array, ArrayOf, Floats, Scratch, Shape, Shapes, State
 
 
 class ChainOnColumns(BaseModel):
-    """A chain of steps, which may have its own columns."""
+    """A chain of steps, on all columns or on some of them."""
 
     model_config = ConfigDict(defer_build=True, frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
@@ -34,7 +34,7 @@ class ChainOnColumns(BaseModel):
 
 
 class ParallelChains(Step):
-    """A step whose outputs are made from the outputs of several chains. `maps` are their recipes."""
+    """A step that combines the outputs of several chains, the `maps`."""
 
     maps: tuple[ChainOnColumns, ...]
 
@@ -89,7 +89,7 @@ class ParallelChains(Step):
             yield part, [of_steps.get(f"{i}.{j}", {}) for j in range(len(part.steps))]
 
     def chains(self, state: State, n_features_in: int) -> list[tuple[Array, Chain]]:
-        """Return each map's columns and chain. Raise ValueError if the state disagrees with the recipe."""
+        """Return the columns and the fitted chain of each map. Raise ValueError if state and recipe disagree."""
         chains = []
         for i, (part, states) in enumerate(self._parts(state)):
             indices = np.arange(n_features_in)
@@ -98,7 +98,7 @@ class ParallelChains(Step):
                 if indices.ndim != 1 or not len(indices):
                     raise ValueError(f"state.{i}.columns: expected the positions of columns")
                 check_indices(f"state.{i}.columns", indices, n_features_in)
-            # files of format 1 have no such number
+            # missing in files of format 1
             cast_after = state.get(f"{i}.cast_after", np.array(0))
             if cast_after.ndim:
                 raise ValueError(f"state.{i}.cast_after: expected one number")
@@ -111,7 +111,7 @@ class ParallelChains(Step):
         for i, (indices, chain) in enumerate(self.chains(state, n_features_in)):
             if self.maps[i].columns is not None:
                 shapes[f"{i}.columns"] = ArrayOf(indices.shape, "int64")
-            shapes[f"{i}.cast_after"] = ArrayOf((), "int64", optional=True)  # files of format 1 have none
+            shapes[f"{i}.cast_after"] = ArrayOf((), "int64", optional=True)  # missing in files of format 1
             for j, fitted in enumerate(chain.steps):
                 of_step = fitted.step.state_shapes(fitted.state, fitted.n_features_in)
                 shapes |= {f"{i}.{j}.{name}": shape for name, shape in of_step.items()}
@@ -133,18 +133,18 @@ class ParallelChains(Step):
         return widths
 
     def grams(self, state: State, pair: KernelInputs) -> list[KernelInputs]:
-        """Return the exact kernel of each map."""
+        """Return the exact kernel of each map for these inputs."""
         if isinstance(pair, Coordinates):
             chains = self.chains(state, pair.x.shape[1])
             parts = ((chain, columns_of(pair.x, i), columns_of(pair.y, i)) for i, chain in chains)
             return [chain.exact_pair(Coordinates(x, y)) for chain, x, y in parts]
-        # Every step is content with dot products then, and none asks for the width of its input.
+        # Given only dot products, no step may need coordinates or the number of its inputs, so 0 will do.
         fitted = ((map(FittedStep, part.steps, states, repeat(0))) for part, states in self._parts(state))
         return [Chain(tuple(steps)).exact_pair(pair) for steps in fitted]
 
 
 def grouped(step: Step, column: str) -> Step:
-    """Return the recipe with this column as the group of its folds, if it has folds and names no group itself."""
+    """Return the step with this column as the group of its folds, if it has folds but no group of its own."""
     if not isinstance(step, ParallelChains):
         named = not isinstance(step, Grouped) or step.group is not None
         return step if named else step.model_copy(update={"group": column})
@@ -161,7 +161,7 @@ def grouped(step: Step, column: str) -> Step:
 def _indices(kind: str, columns: Sequence[str], names: Sequence[str | None] | None, i: int) -> Array:
     if names is None:
         raise DataError(
-            f"{kind}: maps[{i}].columns: expected no columns after a step that does not hand them on"
+            f"{kind}: maps[{i}].columns: expected no columns after a step that does not keep columns"
         )
     found: dict[int, None] = {}
     for column, places in feature_places(columns, names):
@@ -186,13 +186,13 @@ def _subset(sample: Sample, indices: Array) -> Sample:
 
 
 def of_whole(refused: InvalidValueError, indices: Array) -> InvalidValueError:
-    """Return the error with its column renumbered, from the columns of the map to those of the whole row."""
+    """Return the error with the column number of the whole row in place of that of the map's columns."""
     column = None if refused.column is None else int(indices[refused.column])
     return InvalidValueError(refused.row, column, refused.problem)
 
 
 class ParallelTransform(Transform):
-    """The chains of maps, each on its own columns. A subclass makes outputs from theirs."""
+    """Applies the chain of each map to its own columns. A subclass combines the outputs."""
 
     takes = (TextRows,)
 
@@ -221,7 +221,7 @@ class ParallelTransform(Transform):
         ]
 
     def apply_maps(self, X: InputRows, outs: Iterable[Floats], scratch: Scratch) -> Array | None:
-        """Write the outputs of each map into its part of `outs`, and return the counts of clipped values."""
+        """Write the outputs of each map into its array of `outs`, and return the clipped values of each row."""
         clipped = list[Array | None]()
         for (indices, transform), out, (own, inner) in zip(self._maps, outs, scratch, strict=True):
             inputs = columns_of(X, indices)

@@ -12,19 +12,19 @@ from kafeat.contract.step import DOUBLE, Transform
 from kafeat.contract.tile import InputRows, TextRows, dense, numbers_of
 from kafeat.types import Floats
 
-# Rows to check: rows spread over the sample, fewer of them if they are wide, and rows with the farthest entries.
+# How many rows to check: at most and at least so many spread over the sample, and those with the most extreme entries.
 _MOST_SPREAD, _LEAST_SPREAD, _FAR = 1024, 64, 128
-# The most numbers in these rows, and in an array at a time.
+# The most numbers in these rows, and in one array.
 _MOST_NUMBERS, _AT_ONCE = 1 << 24, 1 << 21
 _MOST_ROWS = 256
-# Share of a feature's size over the rows that rounding may change. For a row's length, half of the digits (√ε) may go.
+# Rounding may change this share of a feature's norm over all rows, and half of the digits (√ε) of a row's length.
 _OF_COLUMN = 0.01
 
 Indices = npt.NDArray[np.intp]
 
 
 def demanding_rows(X: InputRows) -> Indices:
-    """Choose rows of the sample X (n, d): some spread over it, and those with the farthest entries."""
+    """Return numbers of rows of the sample X (n, d): some spread over it, and those with the most extreme entries."""
     X = numbers_of(X)  # texts have no extremes
     size = int(np.clip(_MOST_NUMBERS // max(1, X.shape[1]), _LEAST_SPREAD, _MOST_SPREAD))
     if len(X) <= size + _FAR:
@@ -38,7 +38,7 @@ def demanding_rows(X: InputRows) -> Indices:
     far, height = np.empty(len(X)), max(1, _AT_ONCE // X.shape[1])
     with np.errstate(all="ignore"):
         for start in range(0, len(X), height):
-            # in a column whose middle half is one value, any other is far
+            # if half of a column is one value, `width` is 0, and any other value is infinitely far
             away = np.abs(X[start : start + height] - middle) / width
             far[start : start + height] = np.fmax.reduce(np.nan_to_num(away), axis=1)
     return np.union1d(spread, np.argpartition(far, -_FAR)[-_FAR:])
@@ -48,7 +48,7 @@ def agree(narrow: Transform, wide: Transform, X: Floats, rows: Indices, dtype: n
     """Return True if the features of these rows of X agree between `narrow`, in `dtype`, and `wide`, in float64.
 
     Half of the digits of `dtype` may be lost relative to the length of a row, or of a typical row if that is longer.
-    Over all rows, two digits of every feature must remain. Rows whose features `dtype` cannot hold must be refused.
+    Over all rows, two digits of every feature must remain. If `dtype` cannot hold a row's features, `narrow` must fail.
     """
     exact, rounded = features(wide, X, rows, DOUBLE), features(narrow, X, rows, dtype)
     sound = (np.abs(exact) <= np.finfo(dtype).max).all(axis=1)
@@ -56,7 +56,7 @@ def agree(narrow: Transform, wide: Transform, X: Floats, rows: Indices, dtype: n
         return False
     if not sound.any():
         return True
-    # Rounded as they will be, because this alone is not an error of the computation.
+    # The exact features are rounded to `dtype` as well, because this step is not an error of the computation.
     exact = exact[sound].astype(dtype).astype(np.float64)
     apart = rounded[sound].astype(np.float64) - exact
     sizes, off = (np.linalg.norm(Z, axis=1) for Z in (exact, apart))
@@ -66,7 +66,7 @@ def agree(narrow: Transform, wide: Transform, X: Floats, rows: Indices, dtype: n
 
 
 def features(transform: Transform, X: Floats, rows: Indices, dtype: np.dtype[Any]) -> Floats:
-    """Return the features of these rows of X (n, d), which are not finite in a row that is refused."""
+    """Return the features of these rows of X (n, d). In a row that raises an error, they are not finite."""
     height = int(np.clip(_AT_ONCE // transform.widest, 1, min(_MOST_ROWS, max(1, len(rows)))))
     out = np.empty((len(rows), transform.n_features_out), dtype=dtype)
     scratch, made = transform.scratch(height), np.empty((height, transform.n_features_out), dtype=dtype)
@@ -79,7 +79,7 @@ def features(transform: Transform, X: Floats, rows: Indices, dtype: np.dtype[Any
 
 
 def _apply(transform: Transform, X: Floats, out: Floats, scratch: Any) -> None:
-    """Transform one tile. Rows that are refused become NaN."""
+    """Write the features of one tile into `out`, with NaN in rows that raise an error."""
     good, reads = np.ones(len(X), dtype=bool), transform.reads(out.dtype)
 
     def work(rows: Indices) -> None:

@@ -23,14 +23,14 @@ What = Literal["features", "predictions"]
 
 
 WithIntervals = Callable[[Transform, np.dtype[Any], Sequence[float]], Transform]
-"""Returns the transform of a predictor with the ends of the intervals of each level after its outputs."""
+"""Returns a predictor's transform that also gives the ends of the intervals of each level, after the predictions."""
 
 
 Worker = Callable[[InputRows, Any, int], Made]
-"""A worker's loop over the tiles of a chunk, with its own buffers, which returns the results of rows X.
+"""Computes the results of the rows of a chunk, tile by tile, with buffers for one thread.
 
-They are in `out` (n, width), or are sparse rows if `out` is None. The last argument is the place of the first row in
-its tile. The first row that is refused raises `InvalidValueError`.
+Arguments are the rows, the output (n, width), or None to get sparse rows, and the place of the first row in its tile.
+An error of a row is raised as `InvalidValueError`.
 """
 
 
@@ -44,7 +44,7 @@ class Program:
         dtype: The dtype in which results are computed.
         rows: Height of a tile.
         worker: Makes a worker. All workers share the arrays that were derived from the fitted state.
-        behind: Number of features that follow the predictions, for their sums.
+        behind: Number of features that follow the predictions, if both are summed.
     """
 
     reads: np.dtype[Any]
@@ -86,7 +86,7 @@ class Programs:
         what : {"features", "predictions"}, default "features"
             Predictions need a predictor.
         scale : float or None, default None
-            A factor of all features.
+            Factor that multiplies all features.
         dtype : dtype or None, default None
             Type of sparse features; None is that of the model. Dense ones are rounded to the dtype of their memory.
         sparse : bool, default False
@@ -110,7 +110,7 @@ class Programs:
 
     @cached_property
     def transforms(self) -> Sequence[Transform]:
-        """The transforms of the chain's steps, whose arrays all programs of dense results share."""
+        """The transforms of the steps. All programs with dense results share their arrays."""
         return self._chain.transforms(self._dtype)
 
     @property
@@ -162,7 +162,7 @@ class Programs:
 
 
 def _of_thread(make: Callable[[], Worker]) -> Callable[[], Worker]:
-    """Return a function that makes the calling thread's worker once: buffers cost more than a single row."""
+    """Return a function that makes one worker per thread and keeps it: buffers cost more than a single row."""
     own = threading.local()
 
     def worker() -> Worker:
@@ -175,7 +175,7 @@ def _of_thread(make: Callable[[], Worker]) -> Callable[[], Worker]:
 
 
 class SparseLoop:
-    """A loop that passes a tile through all steps, the last of which makes sparse rows in `dtype`.
+    """Passes tiles through all steps, the last of which makes sparse rows in `dtype`.
 
     `reads` is the dtype of the last step's input. Features are rounded to the map's dtype, `own`, then to `dtype`.
     """
@@ -217,14 +217,14 @@ class SparseLoop:
         else:
             X = X.astype(self._reads, copy=False)
         try:
-            with np.errstate(all="ignore"):  # values that are not finite are refused below
+            with np.errstate(all="ignore"):  # values that are not finite raise an error below
                 features, counts = self._last.to_sparse(X)
         except InvalidValueError as refused:
             raise after(refused, [fitted.step for fitted in self._chain.steps[:-1]]) from None
         return self._rounded(features), clipped if counts is None else clipped + counts
 
     def _rounded(self, features: SparseRows) -> SparseRows:
-        """Return the features without zeros, rounded."""
+        """Return the features rounded to both dtypes, without zeros."""
         csr = features.csr
         with np.errstate(over="ignore"):
             values = csr.data.astype(self._own).astype(self._dtype)

@@ -1,4 +1,4 @@
-"""References for chains of some kinds besides the exact kernel: closed-form errors, and kernel PCA."""
+"""Further references for the errors of some chains, in addition to the exact kernel: closed forms, and kernel PCA."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kafeat.types import Floats
 
 
 def closed_form(chain: Chain, X: InputRows) -> dict[str, float]:
-    """Return the largest and the mean closed-form error of the first homogeneous map over the ratios of rows X."""
+    """Return the largest and the mean error of the first homogeneous map over the ratios in rows X, in closed form."""
     for index, fitted in enumerate(chain.steps):
         if fitted.step.kind == "homogeneous":
-            step: Any = fitted.step  # which the kind guarantees
+            step: Any = fitted.step  # a `Homogeneous`, which this room must not import
             _, error, weights = step.error_curve(fitted.state, chain.before(index, X))
             return {
                 "closed_form_error_max": float(np.abs(error).max()),
@@ -26,7 +26,7 @@ def closed_form(chain: Chain, X: InputRows) -> dict[str, float]:
 
 
 def kernel_before_pca(chain: Chain, X: InputRows) -> Floats | None:
-    """Return the centred exact kernel (n, n) of rows X before a last step pca, or None if there is no map before it.
+    """Return the centred exact kernel (n, n) of rows X before pca, or None if pca is not last or follows no map.
 
     Principal components of a map's features approximate those of its kernel.
     """
@@ -37,7 +37,7 @@ def kernel_before_pca(chain: Chain, X: InputRows) -> Floats | None:
 
 
 def components(chain: Chain, Z: Floats) -> Floats:
-    """Return components Z (n, r) of pca, centred on these rows, in the units of the kernel if pca whitens."""
+    """Return the components Z (n, r) of pca, minus their means over these rows, without the scale of whitening."""
     scaled = Z * chain.steps[-1].state["scale"]
     around: Floats = scaled - scaled.mean(axis=0)
     return around

@@ -20,18 +20,18 @@ from kafeat.types import Array, Floats, Mask
 
 R = TypeVar("R")
 
-# Heights double from the least to the most while a tile's widest array stays below this many numbers. Lower tiles of
-# narrow maps make calls so short that threads mostly wait for the interpreter. Higher tiles of wide maps do not fit in
-# the cache.
+# Tile heights double, from the least up to the most, while a tile's widest array has at most this many numbers. With
+# lower tiles of narrow maps, calls are so short that threads mostly wait for the interpreter. Higher tiles of wide maps
+# do not fit into the cache.
 LEAST_ROWS, MOST_ROWS = 256, 1024
 _MOST_NUMBERS = 1 << 18
-# Rows are sparse if one entry in 32 or fewer is nonzero: with more, the dense product was faster. Narrow rows are
-# dense, so that LIBSVM gives the same bytes as other formats.
+# Rows are multiplied as sparse rows if at most one entry in 32 is nonzero: with more, dense products were faster.
+# Narrow rows are always dense, so that LIBSVM files give the same bytes as other formats.
 THIN, LEAST_SPARSE = 32, 256
 
 
 def tile_rows(transform: Transform) -> int:
-    """Return the height of every tile of a transform. It depends only on the widths, so that the bytes do."""
+    """Return the height of all tiles of a transform. It depends only on widths, so that bytes are reproducible."""
     rows = LEAST_ROWS
     while rows < MOST_ROWS and 2 * rows * transform.widest <= _MOST_NUMBERS:
         rows *= 2
@@ -39,20 +39,20 @@ def tile_rows(transform: Transform) -> int:
 
 
 def tiles(rows: int, height: int, above: int = 0) -> Iterator[tuple[slice, int]]:
-    """Yield the rows of each tile, and the place of the first of them in the tile. Row 0 is at place `above`."""
+    """Yield the rows of each tile, and the place of its first row in the tile. Row 0 has the place `above`."""
     for start in range(-above, rows, height) if rows else ():
         yield slice(max(0, start), min(rows, start + height)), max(0, -start)
 
 
 class Made(NamedTuple):
-    """The image of rows, and how many values of each row were clipped, (n,), or None if none ever are."""
+    """Features of rows, and the number of clipped values in each row, (n,), or None if the steps clip nothing."""
 
     features: Rows
     clipped: Array | None
 
 
 class TileLoop:
-    """A transform for one worker: it has its own buffers and shares the derived arrays."""
+    """Applies a transform tile by tile, with buffers for one thread. Threads share the arrays of the transform."""
 
     def __init__(self, transform: Transform, dtype: np.dtype[Any]) -> None:
         self._transform = transform
@@ -62,7 +62,7 @@ class TileLoop:
         self._spare = np.empty(self.rows * transform.n_features_out, dtype=dtype)
 
     def __call__(self, X: InputRows, out: Floats, above: int = 0) -> Made:
-        """Write the image of the chunk `X` (n, n_features_in) into `out` (n, n_features_out), C or F order.
+        """Write the features of chunk `X` (n, n_features_in) into `out` (n, n_features_out), in C or F order.
 
         `out` may have another dtype, to which the features are rounded. `above` is the place of the first row in its
         tile, because a product's last bit may depend on it.
@@ -105,14 +105,14 @@ class TileLoop:
         return counts
 
     def _sparse(self, X: SparseRows, out: Floats) -> Array | None:
-        """Transform thin rows as sparse rows and others as dense ones. Only a row's own entries decide which."""
+        """Transform thin rows as sparse rows and others as dense ones. The choice depends only on the row itself."""
         thin = X.counts * THIN <= X.width
         if SparseRows not in self._transform.takes or X.width < LEAST_SPARSE:
             thin[:] = False
         ways = [way for way in (thin, ~thin) if way.any()]
         merged: Array | None = None
         for number, way in enumerate(ways):
-            # A row that is computed this way fills the places of other rows, and the empty ones.
+            # The first row of this kind fills the places of all others, and empty places.
             which = np.full(self.rows, int(way.argmax()))
             which[: len(X)] = np.where(way, np.arange(len(X)), which[0])
             target = out if number == 0 else np.empty_like(out)
@@ -135,7 +135,7 @@ class TileLoop:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
                 return self._transform.apply(X, out, self._scratch)
         except FloatingPointError:
-            # Look at the result, because a product with a sound result may raise the processor's flags.
+            # Check the result, because floating-point flags may be set although a product is finite.
             with np.errstate(all="ignore"):
                 counts = self._transform.apply(X, out, self._scratch)
             finite = np.isfinite(out)
@@ -146,17 +146,17 @@ class TileLoop:
 
 
 def with_good_rows(good: Mask, work: Callable[[Array], R]) -> tuple[R | None, list[InvalidValueError]]:
-    """Return `work(rows)`, and the errors of rows that it has refused, which are no longer `good`.
+    """Return `work(rows)` for the good rows, and the errors of bad rows, which are removed from the mask `good`.
 
-    `rows` are the row numbers 0, 1, … with a good row in the place of each bad one. So the others keep their places in
-    the tile, and their bytes. The result is None if no row is good.
+    `rows` are the row numbers 0, 1, … with a good row in the place of each bad one. The others thus keep their places
+    in the tile, and their bytes. The result is None if no row is good.
     """
     refusals = list[InvalidValueError]()
     while good.any():
         try:
             return work(np.where(good, np.arange(len(good)), good.argmax())), refusals
         except InvalidValueError as refused:
-            # If a replacement is refused, the first good row is bad itself.
+            # If a replacement raises the error, the first good row itself is bad.
             row = refused.row if good[refused.row] else int(good.argmax())
             good[row] = False
             refusals.append(InvalidValueError(row, refused.column, refused.problem))
@@ -164,7 +164,7 @@ def with_good_rows(good: Mask, work: Callable[[Array], R]) -> tuple[R | None, li
 
 
 def _copy(features: Floats, out: Floats, above: int) -> None:
-    """Copy features in the dtype of `out`, which must hold them. Row 0 has the place `above` in its tile."""
+    """Copy features into `out`, in its dtype, which must hold them. Row 0 has the place `above` in its tile."""
     place = round_to(features, out)
     if place is not None:
         raise InvalidValueError(
@@ -176,7 +176,7 @@ def _copy(features: Floats, out: Floats, above: int) -> None:
 
 
 def run_tiles(transform: Transform, X: InputRows, dtype: np.dtype[Any]) -> Floats:
-    """Return the image of rows X (n, d), computed by the calling thread."""
+    """Return the features of rows X (n, d), computed by the calling thread."""
     out = np.empty((len(X), transform.n_features_out), dtype=dtype)
     TileLoop(transform, dtype)(X, out)
     return out

@@ -26,7 +26,7 @@ class LinearPredictor(Predictor):
             "intercept": (k,),
             "lambda": (),
             "wide": ArrayOf((), "bool"),
-            "temperature": ArrayOf((), optional=True, sign="above 0"),  # for classes
+            "temperature": ArrayOf((), optional=True, sign="above 0"),  # only for classes
         }
 
     def check_state(self, state: State, n_features_in: int) -> None:

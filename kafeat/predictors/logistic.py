@@ -16,20 +16,20 @@ from kafeat.maths.logistic import LogisticProblem
 from kafeat.predictors._linear import LinearPredictor
 from kafeat.types import Floats
 
-# The most feature numbers in memory, 512 MB in float32, and the most rows for choosing the penalty.
+# The most numbers of features in memory, 512 MB in float32, and the most rows for choosing the penalty.
 _MOST_NUMBERS, _MOST_SEARCHED = 1 << 27, 20_000
-# Losses of penalties that differ by less than this per row count as equal.
+# The tolerance of the loss per row while penalties are compared.
 _ROUGHLY = 1e-5
 
 
 class Logistic(LinearPredictor):
     """p = softmax(Wᵀz + b) with W, b = argmin Σ −log p(y) + λ/2 ‖W‖²: logistic regression of two classes or more.
 
-    With `task: soft` the label is the probabilities q of the classes, and −Σ q log p takes the place of −log p(y).
-    The loss is minimized by L-BFGS over features in memory. It uses all rows up to 134 million numbers (131,072 rows
-    of 1,024 features), and beyond that a uniform random sample. The λ of the formula is `penalty` times the mean
-    diagonal of the centred ZᵀZ, so one number means the same for any number of rows and features. `auto` uses the
-    best of 1e-6, 1e-5, …, 0.1 by the log loss of three folds.
+    With `task: soft` the label is the probabilities q of the classes, and −Σ q log p replaces −log p(y). The loss is
+    minimized by L-BFGS over features in memory. It uses all rows up to 134 million numbers (131,072 rows of 1,024
+    features), and beyond that a uniform random sample. The λ of the formula is `penalty` times the mean diagonal of the
+    centred ZᵀZ, so one number means the same for any number of rows and features. `auto` uses the best of 1e-6, 1e-5,
+    …, 0.1 by the log loss of three folds.
 
     Source: Hastie, Tibshirani & Friedman 2009, section 4.4; Böhning 1992 (preconditioner).
     """
@@ -57,8 +57,8 @@ class Logistic(LinearPredictor):
 class _Tried(NamedTuple):
     """Penalties that were tried on held-out rows.
 
-    `scores` are the shares by which each reduces the log loss of the classes' frequencies, and `logits` (penalties, n,
-    c) those of the rows from models that have not seen them, or NaN where there is none.
+    `scores` are the shares by which each reduces the log loss of predicting class frequencies. `logits` (penalties, n,
+    c) are from models that have not seen the row, or NaN if there is no such model.
     """
 
     scores: list[float]
@@ -67,7 +67,7 @@ class _Tried(NamedTuple):
 
 
 class _Learning(Learning):
-    """A fit that learns everything from the rows that are kept."""
+    """Fits logistic regression to the rows that are kept in memory."""
 
     def __init__(self, step: Logistic, targets: Targets, jobs: int) -> None:
         self._step, self._n_classes, self._folds, self._jobs = step, targets.n, targets.folds, jobs
@@ -111,14 +111,14 @@ class _Learning(Learning):
         return LogisticProblem(rows.features, rows.targets, rows.own_weights, self._jobs)
 
     def _tried(self, kept: TrainingRows, multiples: tuple[float, ...]) -> _Tried:
-        """Score held-out rows with each penalty."""
+        """Return the scores of all penalties on held-out rows."""
         kept = kept.select(np.arange(0, len(kept.features), -(-len(kept.features) // _MOST_SEARCHED)))
         logits = np.full((len(multiples), *kept.targets.shape), np.nan)
         losses, spread = np.zeros(len(multiples)), 0.0
         for train, own in Folded(kept.parts, self._folds).cuts:
             rest, held = kept.select(train), kept.select(own)
             problem, W = self._problem(rest), None
-            # From large to small, because each is a start for the next.
+            # From large to small penalties, because each solution is the start for the next.
             for i in np.argsort(multiples)[::-1]:
                 W, b = problem.fit(problem.penalty(multiples[i]), W, _ROUGHLY)
                 logits[i, own] = scores = held.features @ W + b
@@ -133,6 +133,6 @@ def _loss(scores: Floats, rows: TrainingRows) -> float:
 
 
 def _frequencies(rows: TrainingRows) -> Floats:
-    """Return the logarithms of the frequencies of the classes. An absent class counts as half a row."""
+    """Return the logarithms of the class frequencies. A class without rows counts as half a row."""
     shares = (rows.own_weights[:, None] * rows.targets).sum(axis=0) / rows.own_weights.sum()
     return np.log(np.maximum(shares, 0.5 / rows_of(rows.own_weights)))

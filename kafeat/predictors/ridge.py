@@ -19,11 +19,11 @@ class Ridge(LinearPredictor):
 
     The sums ZᵀZ and ZᵀY of all rows are added up in one pass in float64, so memory does not grow with the rows. The
     target of a class is 1 for its own rows and 0 for others. The λ of the formula is `penalty` times the mean diagonal
-    of the centred ZᵀZ, so one number means the same for any number of rows and features. `auto` takes the best of 21
-    from 1e-9 to 10 by three folds.
-    The temperature T and a bias for each class a have the least log loss of held-out rows. Several numeric labels are
-    predicted together. With `task: soft` they are the probabilities of classes, and so are the predictions.
-    Source: Hastie, Tibshirani & Friedman 2009, section 3.4.1; Alexandari et al. 2020 (temperature and biases).
+    of the centred ZᵀZ, so one number means the same for any number of rows and features. `auto` uses the best of 21
+    from 1e-9 to 10 by the squared error of three folds. The temperature T and the biases a of the classes minimize the
+    log loss of held-out rows. Several numeric labels are predicted together. With `task: soft` they are the
+    probabilities of classes, and so are the predictions. Source: Hastie, Tibshirani & Friedman 2009, section 3.4.1;
+    Alexandari et al. 2020 (temperature and biases).
     """
 
     penalties: ClassVar[tuple[float, ...]] = tuple(10.0 ** (power / 2.0) for power in range(-18, 3))
@@ -33,7 +33,7 @@ class Ridge(LinearPredictor):
 
 
 class _Learning(Learning):
-    """A fit that sums normal equations."""
+    """Fits ridge regression from sums over all rows, the normal equations."""
 
     def __init__(self, step: Ridge, width: int, targets: Targets, jobs: int) -> None:
         self._step, self._targets = step, targets
@@ -77,7 +77,7 @@ class _Learning(Learning):
 
 
 def _scored(ridge: NormalEquations, multiple: float, kept: TrainingRows) -> HeldOut:
-    """Return the scores of the classes for rows, from models that were fitted without their part."""
+    """Return the scores of the kept rows, each from a model that was fitted without the row's fold."""
     scores = ridge.without_part(multiple, kept.features, kept.parts)
     order = np.argsort(kept.parts, kind="stable")
     known = order[~np.isnan(scores[order]).any(axis=1)]

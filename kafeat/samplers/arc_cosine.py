@@ -1,4 +1,4 @@
-"""Angles between rows: an infinitely wide layer of random steps or rectified linear units."""
+"""Kernels of the angle between rows: infinitely wide layers of random steps or rectified linear units."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from kafeat.types import Floats, Shapes, State
 class ArcCosine(InTwos):
     """Random ReLU features: z(x)·z(y) ≈ 1 − θ/π (order 0) or ‖x‖‖y‖(sin θ + (π − θ) cos θ)/π (order 1).
 
-    θ is the angle between x and y, and z = √(2/D) Θ(w·x)(w·x)^order with w ~ N(0, I) and Θ the step, ½ at 0. The
-    error falls like 1/√D. Paired features use every w together with −w. Exactly one of the two responds to a row, so
-    the number of responses is no longer random, and the variance falls by k(x, y)²/D. Orthogonal directions, each
-    with its own norm, spread evenly.
+    θ is the angle between x and y, and z = √(2/D) Θ(w·x)(w·x)^order with w ~ N(0, I) and the step function Θ, which is
+    ½ at 0. The error falls like 1/√D. Paired features use every w together with −w. For each row, exactly one of the
+    two outputs is above 0, so their number is no longer random, and the variance falls by k(x, y)²/D. Orthogonal
+    directions with random norms are spread more evenly.
 
     Source: Cho & Saul 2009, equations 1 to 3 and section 2.2; Yu et al. 2016 (orthogonal).
     """
@@ -56,14 +56,14 @@ class ArcCosine(InTwos):
 
 
 class _RectifiedTransform(Transform):
-    """A transform with one product, then one pass for each sign of the directions."""
+    """A transform by one matrix product, then one pass for w and one for −w."""
 
     def __init__(self, directions: Floats, n_components: int, order: int, dtype: np.dtype[Any]) -> None:
         m, self.n_features_in = directions.shape
         self.n_features_out = n_components
         scale = np.sqrt(2.0 / n_components)
         self._order, self._m = order, m
-        # the step ignores lengths, so the scale is applied after it
+        # a step ignores the length of w, so the scale is applied after it
         self._directions = np.ascontiguousarray(directions * (scale if order else 1.0), dtype=dtype)
         self._step = dtype.type(scale)
         self._dtype = dtype
@@ -82,5 +82,5 @@ class _RectifiedTransform(Transform):
             np.heaviside(products, self._dtype.type(0.5), out=first)
             first *= self._step
         if self.n_features_out > m:
-            # the response of −w, without rounding: max(−t, 0) = max(t, 0) − t
+            # the output of −w without rounding: max(−t, 0) = max(t, 0) − t
             np.subtract(first if self._order else self._step, products if self._order else first, out=second)

@@ -1,4 +1,4 @@
-"""Random Fourier features of rbf, laplacian, matern and the like: many features, fast, or trained for a label."""
+"""Random Fourier features for rbf, laplacian, matern and others: many features, fast, or trained for a label."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Fourier(RandomCosines):
         X = sample.X if scales is None else sample.X * scales
         if not np.isfinite(X).all():
             raise DataError(
-                "fourier: length_scale: expected rows that float64 can hold after it, got larger ones"
+                "fourier: length_scale: expected rows that float64 can hold when divided by it, got larger ones"
             )
         gamma = resolve_gamma(self.gamma, self._exact, X, of_gamma)
         law = self._exact.frequencies(KernelParameters.of(self, gamma))

@@ -21,13 +21,13 @@ from kafeat.maths.kernels.histograms import ADDITIVE
 from kafeat.maths.windows import ratio_weights, widest_ratio
 from kafeat.types import ArrayOf, Floats, Scratch, Shapes, State
 
-# Weight of ratios that the sample does not contain, so that a fitted window is defined, and sensible, on other data.
+# The weights of ratios that the sample does not contain, so that a fitted window also suits other data.
 _UNSEEN_SHARE = 1e-3
 _UNSEEN_WEIGHT = 1.0 / 30.0
-# `auto` minimizes the largest error if the error of the rows' kernel grows by at most this factor. It grows by 1.3 to
-# 1.45 for uniform numbers, 1.8 to 2.5 for bags of words, and 2.5 to 3 for histograms of one kind.
+# `criterion: auto` minimizes the largest error if the error of the sample's kernel grows by at most this factor. It
+# grows 1.3 to 1.45 times for uniform numbers, 1.8 to 2.5 for bags of words, and 2.5 to 3 for histograms of one kind.
 _DEARER = 1.6
-# The rows whose kernel is compared for that, and the most numbers in them.
+# The rows for that comparison, and the most numbers in their features and terms of their exact kernel.
 _ROWS = 256
 _MOST_FEATURES = 1 << 22
 _MOST_ENTRIES = 1 << 26
@@ -42,13 +42,12 @@ else:
 class Homogeneous(Step):
     """Homogeneous kernel map: z(x)·z(y) ≈ Σ_i (x_i y_i)^{γ/2} 𝒦(log(y_i/x_i)), a kernel of ratios by its signature 𝒦.
 
-    chi2: 2xy/(x + y); intersection: min(x, y); hellinger: √(xy), which one feature gives exactly; jensen_shannon:
-    ½x log₂((x + y)/x) + ½y log₂((x + y)/y). They are for γ = 1, and multiplied by (xy)^{(γ − 1)/2} for another γ. 𝒦(ω)
-    is sech(ω/2) for chi2, exp(−|ω|/2) for intersection, and 1 for hellinger. The window determines κ_j and L of the
-    outputs. They come in blocks of one output per input: √(x^γ) times √κ₀, then √(2κ₁) cos(L log x),
-    √(2κ₁) sin(L log x), √(2κ₂) cos(2L log x) and so on, up to n. All are 0 at x = 0. The error is
-    √((xy)^γ) ε(log y/x), ε(ω) = κ₀ + 2 Σ_j κ_j cos(jLω) − 𝒦(ω). It falls fast with n, but slowly for intersection,
-    whose 𝒦 has a kink.
+    chi2: 2xy/(x + y); intersection: min(x, y); hellinger: √(xy), which one feature gives exactly; jensen_shannon: ½x
+    log₂((x + y)/x) + ½y log₂((x + y)/y). These formulas are for γ = 1. For another γ, they are multiplied by (xy)^{(γ −
+    1)/2}. 𝒦(ω) is sech(ω/2) for chi2, exp(−|ω|/2) for intersection, and 1 for hellinger. The window determines κ_j and
+    L of the outputs. They come in blocks of one output per input: √(x^γ) times √κ₀, then √(2κ₁) cos(L log x), √(2κ₁)
+    sin(L log x), √(2κ₂) cos(2L log x) and so on, up to n. All are 0 at x = 0. The error is √((xy)^γ) ε(log y/x), ε(ω) =
+    κ₀ + 2 Σ_j κ_j cos(jLω) − 𝒦(ω). It falls fast with n, but slowly for intersection, whose 𝒦 has a kink.
 
     Source: Vedaldi & Zisserman 2012, equations 15 (uniform window) and 18 (rectangular), table 2 (periods).
     """
@@ -90,7 +89,7 @@ class Homogeneous(Step):
 
     @property
     def n(self) -> int:
-        """The order that is used."""
+        """The order: by default 1, and 0 for hellinger."""
         if self.order is None:
             return 0 if self.kernel == "hellinger" else 1
         return self.order
@@ -119,7 +118,7 @@ class Homogeneous(Step):
         self, ratios: Floats, weights: Floats, X: Floats, rng: np.random.Generator
     ) -> windows.Coefficients:
         kernel, order, period = self.kernel, self.n, self.period
-        # a share of only 1e-5, because the largest values are in the tail
+        # ratios in the tail matter, because they have the largest errors: only a share of 1e-5 is left out
         widest = widest_ratio(ratios, weights, 1e-5)
         unseen = np.exp(-ratios)
         weights = weights / weights.sum() + _UNSEEN_SHARE * unseen / unseen.sum()
@@ -135,7 +134,7 @@ class Homogeneous(Step):
         return least_max if of_max <= _DEARER * of_mean else least_mean
 
     def _kernel_error(self, window: windows.Coefficients, X: Floats) -> float:
-        """Return ‖ZZᵀ − K‖_F for the rows X."""
+        """Return ‖ZZᵀ − K‖_F on the rows X for a map with this window."""
         state = dict(zip(("frequencies", "coefficients"), window, strict=True))
         transform = self.bind(state, X.shape[1], X.dtype)
         Z = np.empty((len(X), transform.n_features_out))
@@ -143,7 +142,7 @@ class Homogeneous(Step):
         return float(np.linalg.norm(Z @ Z.T - self.exact(state, Coordinates(X, X)).dots))
 
     def error_curve(self, state: State, X: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return ω = log(y/x) ≥ 0, the map's error k̂(ω) − 𝒦(ω) per (xy)^(γ/2), and how often X has that ratio."""
+        """Return ω = log(y/x) ≥ 0, the error k̂(ω) − 𝒦(ω) relative to (xy)^(γ/2), and the weight of each ω in X."""
         ratios, weights = ratio_weights(X, self.homogeneity, np.random.default_rng(0))
         used = max(2, int(np.searchsorted(np.cumsum(weights), 0.999 * weights.sum())) + 1)
         ratios, weights = ratios[:used], weights[:used]
@@ -165,17 +164,17 @@ class Homogeneous(Step):
 
 
 def _some_rows(X: Floats, order: int, rng: np.random.Generator) -> Floats:
-    """Return random rows in float64, as many as their features and their kernel allow."""
+    """Return random rows in float64, few enough for the cost of their features and of their exact kernel."""
     n, d = X.shape
     most = min(_ROWS, _MOST_FEATURES // (d * (2 * order + 1)), int(np.sqrt(_MOST_ENTRIES / d)))
     return X[np.sort(rng.choice(n, min(n, max(most, 2)), replace=False))].astype(np.float64)
 
 
 class _HomogeneousTransform(Transform):
-    """A transform in which each entry has its own outputs, independent of its column, and 0 gives 0.
+    """A transform of each entry by itself, in the same way for every column. The outputs of 0 are 0.
 
-    If roots are square roots or the numbers themselves, a compiled loop computes it. Otherwise there is one logarithm
-    and one square root per entry, and the rest are cosines and sines in cache.
+    With homogeneity 1 or 2, a compiled loop computes it. Otherwise, NumPy computes one logarithm and one power per
+    entry, then cosines and sines.
     """
 
     gives_sparse = True
@@ -183,7 +182,7 @@ class _HomogeneousTransform(Transform):
     def __init__(self, recipe: Homogeneous, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
         self.n_features_in = n_features
         self.n_features_out = n_features * (2 * recipe.n + 1)
-        # the amplitudes of the constant and of each pair
+        # the amplitudes of the first output and of each pair of cosine and sine
         coefficients = state["coefficients"].copy()
         coefficients[1:] *= 2.0
         self._frequencies = state["frequencies"].astype(dtype)
@@ -225,7 +224,7 @@ class _HomogeneousTransform(Transform):
         np.multiply(root, self._amplitudes[0], out=blocks[0])
         if not len(self._frequencies):
             return
-        # log 0 would be −∞, and 0·cos(∞) is NaN. The square root is 0 there, so any finite logarithm will do.
+        # log 0 would be −∞, and 0·cos(∞) is NaN. The root is 0 there, so any finite logarithm will do.
         np.maximum(logs, np.finfo(self._dtype).smallest_subnormal, out=logs)
         np.log(logs, out=logs)
         for j, (frequency, amplitude) in enumerate(zip(self._frequencies, self._amplitudes[1:], strict=True)):
@@ -251,7 +250,7 @@ class _HomogeneousTransform(Transform):
         )  # fmt: skip
 
     def _roots(self, X: Floats, root: Floats, sizes: Floats) -> None:
-        """Write the root of each entry with its sign, x^(γ/2), and its size."""
+        """Write the root |x|^(γ/2) of each entry, with the sign of x, and the size |x|."""
         if self._signed:
             np.abs(X, out=sizes)
         else:

@@ -68,12 +68,12 @@ class Nystroem(Step):
     """Nyström features: z(x) = Tᵀ k(L, x), T Tᵀ = K_mm⁺ = V_r Λ_r^{−1} V_rᵀ, K_mm = k(L, L) on m landmark rows L.
 
     ZZᵀ = K_nm K_mm⁺ K_mn is the best approximation of the kernel within the span of the landmarks. It is exact on the
-    landmarks and never above a positive definite kernel. With `weights: fitted`, T Tᵀ is what brings ZZᵀ nearest to
-    the kernel of the sample instead. T is lower triangular, a rotation of V_r Λ_r^{−½} that saves half of the
-    product. Columns beyond rank r are 0. With `root: symmetric`, T is V_r Λ_r^{−½} V_rᵀ, as in scikit-learn. With
-    `kernel: precomputed`, rows hold k(x, every training row).
+    landmarks and never above a positive definite kernel. With `weights: fitted`, T Tᵀ is chosen instead so that ZZᵀ is
+    as close as possible to the kernel of the sample. T is lower triangular, a rotation of V_r Λ_r^{−½} that saves half
+    of the product. Columns after the r-th are 0. With `root: symmetric`, T is V_r Λ_r^{−½} V_rᵀ, as in scikit-learn.
+    With `kernel: precomputed`, a row holds k(x, y) for every training row y.
 
-    Source: Williams & Seeger 2001, equation 8; the selectors and `weights` name theirs.
+    Source: Williams & Seeger 2001, equation 8; selectors and `weights` have sources of their own.
     """
 
     kernel: KernelName | Function = parameter("rbf", "the kernel to approximate; poly is polynomial")
@@ -136,7 +136,7 @@ class Nystroem(Step):
     @field_validator("kernel", mode="before")
     @classmethod
     def _long_name(cls, kernel: object) -> object:
-        if isinstance(kernel, str) and ":" in kernel:  # module:function, which earlier versions imported
+        if isinstance(kernel, str) and ":" in kernel:  # earlier releases imported module:function
             text = (
                 f"expected the name of a kernel, got {spell(kernel)}: "
                 "a function of your own is given to `kafeat.fit` in Python, as a callable"
@@ -145,7 +145,7 @@ class Nystroem(Step):
         return spelled_out(kernel)
 
     def check_parameters(self) -> None:
-        if not self._named:  # a given kernel has its own numbers, so these would have no effect
+        if not self._named:  # parameters of named kernels would have no effect
             given = "a precomputed kernel" if self._precomputed else "a Python function"
             refuse_beside(self, ("gamma", "nu", "alpha", "degree", "coef0"), given)
         check_series(self, self.kernel, self.coefficients)
@@ -181,13 +181,13 @@ class Nystroem(Step):
 
     @property
     def _named(self) -> str | None:
-        """The name of the kernel, or None for columns and functions."""
+        """The name of the kernel, or None for a precomputed kernel or a Python function."""
         named = isinstance(self.kernel, str) and not self._precomputed
         return str(self.kernel) if named else None
 
     @property
     def _selector(self) -> str:
-        """The name of the selector, with `auto` resolved."""
+        """The name of the selector, with `auto` replaced by what it means."""
         if isinstance(self.landmarks, Given):
             return "given"
         if self.landmarks != "auto":
@@ -229,7 +229,7 @@ class Nystroem(Step):
         }
 
     def _fit_gamma(self, X: Floats, rng: np.random.Generator) -> float:
-        """Return γ for the rows X, which the kernel must accept, or 1 for a kernel without it."""
+        """Check that the kernel accepts the rows X, and return its γ, or 1 if it has none."""
         if self._precomputed:
             check_square(X)
         if self._named is None:
@@ -241,9 +241,9 @@ class Nystroem(Step):
     def _choose(
         self, sample: Sample, kernel: LandmarkKernel, rng: np.random.Generator
     ) -> tuple[Array, Array | None]:
-        """Return the landmarks: rows (m, d), or numbers of columns (m,) of a precomputed kernel.
+        """Return the landmarks: points (m, d), or column numbers (m,) of a precomputed kernel.
 
-        If landmarks are rows of the sample, their numbers in the input (m,) are returned as well.
+        If landmarks are rows of the sample, their row numbers in the input (m,) are returned as well.
         """
         X, m = sample.X, self.n_landmarks or self.n_components
         if isinstance(self.landmarks, Given):
@@ -254,7 +254,7 @@ class Nystroem(Step):
             m = min(m, len(X))
         chosen = select(self._selector, kernel.view(sample, self.dual_l1, self.tolerance), m, rng)
         if self._selector in POINTS:
-            # a centre of rows that are never negative, except for rounding
+            # the mean of non-negative rows may be below 0 by rounding
             return np.maximum(chosen, 0.0) if kernel.non_negative else chosen, None
         if self._precomputed:
             return np.sort(chosen).astype(np.int64), None
@@ -272,18 +272,18 @@ class Nystroem(Step):
         """Return the weights (m, r) of the landmarks: the factor of K_mm⁺, its leading directions, or fitted ones."""
         W, width = factor(K, self.rcond, kernel.name, self.clip_negative), self._width(len(K))
         against = kernel.against(landmarks, scale)
-        # If everything is left to the map, and no label, the error of the kernel decides.
+        # With default parameters and without a label, weights are fitted to reduce the error of the kernel.
         free = self.landmarks == self.weights == "auto" and self.root == "triangular"
         if self.weights == "fitted" or (free and self._selector == "kmeans" and len(X) > len(K)):
             return fitted(W, against, lambda rows: kernel.against(rows, scale)(rows), X, width, rng)
         return W if W.shape[1] <= width else leading(W, against, X, width, rng)
 
     def _width(self, m: int) -> int:
-        """Return the number of outputs with m landmarks."""
+        """Return the number of outputs for m landmarks."""
         return self.n_components if self.tolerance is None else min(self.n_components, m)
 
     def landmark_kernel(self, gamma: float) -> LandmarkKernel:
-        """Return the kernel with the parameters that are used."""
+        """Return the kernel with this γ and the other parameters, as landmarks need it."""
         if self._precomputed:
             return PrecomputedKernel()
         if isinstance(self.kernel, str):
@@ -297,7 +297,7 @@ class Nystroem(Step):
         if isinstance(self.landmarks, Given) or self.tolerance is not None:
             m = count_rows(state, "landmarks")
         return {
-            # the first files of format 1 have no gain, and none of them has a centre or rows
+            # the first files of format 1 lack the gain, and all of them the centre and the rows
             "gain": ArrayOf((), optional=True),
             "centre": ArrayOf((n_features_in,), optional=True),
             "rows": ArrayOf((m,), "int64", optional=True, sign="of at least 0"),
@@ -327,7 +327,7 @@ class Nystroem(Step):
         return LandmarkFeatures(tile, projection, n_features_in, dtype, self._is_triangle(projection))
 
     def precision(self, state: State, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """Return the dtype for a transform in `dtype`: float64 if small features would be lost in `dtype`."""
+        """Return the dtype to compute in: float64 if rounding in `dtype` would be larger than the smallest features."""
         if drowned(float(state.get("gain", 0.0)), len(state["projection"]), dtype):
             return np.dtype(np.float64)
         return dtype

@@ -1,4 +1,4 @@
-"""Products of a few columns: every monomial, so that dot products are the polynomial kernel exactly."""
+"""All products of up to p columns, so that dot products are exactly the polynomial kernel."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MAX_WIDTH = 100_000
 class PolynomialFeatures(PolynomialMap):
     """Every monomial: z(x)·z(y) = (γ x·y + c₀)^p, exactly.
 
-    By the multinomial theorem, an output is √(p!/(k₀! k₁! … k_d!) c₀^{k₀}) Π (√γ x_i)^{k_i} for every k with Σk = p,
-    by degree and then in the order of the columns. That is C(d + p, p) outputs, C(d + p − 1, p) without c₀; more than
-    100,000 are refused.
+    By the multinomial theorem, an output is √(p!/(k₀! k₁! … k_d!) c₀^{k₀}) Π (√γ x_i)^{k_i} for every k with Σk = p, by
+    degree and then in the order of the columns. That is C(d + p, p) outputs, C(d + p − 1, p) without c₀; at most
+    100,000 are allowed.
 
     Source: Cotter, Keshet & Srebro 2011, section 3 (explicit monomials of the polynomial kernel).
     """
@@ -39,7 +39,7 @@ class PolynomialFeatures(PolynomialMap):
         if width > MAX_WIDTH:
             raise ValueError(
                 f"expected at most {MAX_WIDTH:,} outputs, got {width:,} from degree {self.degree} and {d:,} inputs: "
-                "lower the degree, take fewer columns, or use tensor_sketch"
+                "lower the degree, use fewer columns, or use tensor_sketch"
             )
 
     def _width(self, d: int) -> int:
@@ -66,22 +66,22 @@ def count_monomials(d: int, q: int) -> int:
 
 
 def factors_of(d: int, q: int) -> tuple[Array, Array]:
-    """Return for each monomial of degree q its first variable, and the monomial of degree q − 1 that it multiplies."""
+    """Return for each monomial of degree q the numbers of its first variable and of the monomial of the rest."""
     counts = [count_monomials(d - j, q - 1) for j in range(d)]
-    # those without a variable before j are the last ones
+    # monomials without a variable before j come last
     lower = [np.arange(counts[0] - count, counts[0]) for count in counts]
     return np.repeat(np.arange(d), counts), np.concatenate(lower)
 
 
 def monomial_weights(recipe: PolynomialFeatures, d: int, q: int) -> Floats:
-    """Return √(p!/(k₀! k₁! … k_d!) c₀^{k₀}) for the monomials of degree q, in their order."""
+    """Return the weights √(p!/(k₀! k₁! … k_d!) c₀^{k₀}) of the monomials of degree q, in their order."""
     p = recipe.degree
     of_constant = (p - q) * log(recipe.coef0) if p > q else 0.0
     return np.exp(_log_repeats(d, q) + 0.5 * (lgamma(p + 1) - lgamma(p - q + 1) + of_constant))
 
 
 class _MonomialTransform(Transform):
-    """A transform degree by degree: x_j times the monomials of one degree less that have no variable before j."""
+    """A transform degree by degree: x_j times each monomial of one degree less without variables before j."""
 
     gives_sparse = True
 
@@ -111,7 +111,7 @@ class _MonomialTransform(Transform):
         for q in range(1, self._degree + 1):
             lower, target, start = levels[q - 1], levels[q], 0
             for j in range(d):
-                # those without a variable before j are the last ones
+                # monomials without a variable before j come last
                 count = count_monomials(d - j, q - 1)
                 np.multiply(
                     lower[:, lower.shape[1] - count :],
@@ -122,7 +122,7 @@ class _MonomialTransform(Transform):
         out *= self._weights
 
     def _levels(self, out: Floats, flat: Floats) -> list[Floats]:
-        """Return the columns for the monomials of each degree, in `out` or in a buffer with its memory order."""
+        """Return arrays for the monomials of each degree: parts of `out`, or of a buffer for intermediate results."""
         rows = len(out)
         below = flat.reshape(rows, -1) if out.strides[0] >= out.strides[1] else flat.reshape(-1, rows).T
         levels, starts = [], [0, 0]
@@ -135,7 +135,7 @@ class _MonomialTransform(Transform):
 
 def _log_repeats(d: int, q: int) -> Floats:
     """Return −½ Σ log k_i! for the monomials of degree q, in their order."""
-    # A monomial is sorted, so one more factor either makes the run at its end longer, or starts a new one.
+    # The variables of a monomial are sorted, so one more in front makes the first run longer or starts a new one.
     if not q:
         return np.zeros(1)
     logs, first, run = np.zeros(d), np.arange(d), np.ones(d, dtype=np.int64)

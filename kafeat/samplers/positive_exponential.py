@@ -1,4 +1,4 @@
-"""The exponential kernel, that of softmax attention, by outputs that are never negative."""
+"""The exponential kernel, which softmax attention uses, with outputs that are never negative."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.dot_products import ExponentialKernel
 from kafeat.types import ArrayOf, Floats, Scratch, Shapes, State
 
-# Enough for a median, because the variance changes little near the best tilt.
+# Random pairs for a median. It need not be precise, because the variance changes little near the best tilt.
 _PAIRS = 10_000
 
 
@@ -35,9 +35,9 @@ class PositiveExponential(InTwos):
 
     With w ~ N(0, I), an output is √(1/D) (1 − 4A)^{d/4} exp(A‖w‖² + √(γ(1 − 4A)) w·x − γ‖x‖²/2); A = 0 is the plain
     form. `hyperbolic` uses every w together with −w, which at equal D multiplies the variance by 1 − exp(−γ‖x + y‖²).
-    `tilt: fitted` uses the A < 0 that is best for the median of γ‖x + y‖² in the fit sample. Every A is unbiased, and
-    A < 0 thins the tail of large w. Orthogonal directions spread evenly. The error falls like 1/√D and grows like
-    exp(γ‖x + y‖²/2).
+    `tilt: fitted` uses the A < 0 that is best for the median of γ‖x + y‖² in the fit sample. Every A is unbiased, and A
+    < 0 reduces the weight of large w. Orthogonal directions are spread more evenly. The error falls like 1/√D and grows
+    like exp(γ‖x + y‖²/2).
 
     Source: Choromanski et al. 2021, lemma 1 and theorem 2; Likhosherstov et al. 2022, theorem 4.1 (A).
     """
@@ -71,14 +71,14 @@ class PositiveExponential(InTwos):
 
 
 def best_tilt(phi: float, d: int) -> float:
-    """Return the A of least variance of one direction at ‖x + y‖² = φ (Likhosherstov et al. 2022, theorem 4.1)."""
+    """Return the A of least variance for one direction at ‖x + y‖² = φ (Likhosherstov et al. 2022, theorem 4.1)."""
     # The root ρ in (0, 1] of 2φρ² + (2φ + d)ρ − d = 0, written without cancellation for small φ, or squares of large φ.
     share = 2.0 * phi / d
     return float((1.0 - 0.5 * (np.hypot(share + 1.0, np.sqrt(4.0 * share)) + share + 1.0)) / 8.0)
 
 
 def _median_sum(X: Floats, rng: np.random.Generator) -> float:
-    """Return the median of ‖x + y‖² over random pairs, which is robust against outliers."""
+    """Return the median of ‖x + y‖² over random pairs of rows, which outliers do not change."""
     first, second = rng.integers(len(X), size=(2, _PAIRS))
     parts = [
         ((X[first[some]].astype(np.float64) + X[second[some]]) ** 2).sum(axis=1)
@@ -88,7 +88,7 @@ def _median_sum(X: Floats, rng: np.random.Generator) -> float:
 
 
 def exponent_terms(state: State, n_components: int) -> tuple[Floats, Floats, float]:
-    """Return V (m, d), s (m,) and r of the exponents ±v·x + s − ‖r x‖²."""
+    """Return V (m, d), s (m,) and r, with which the exponents of a row x are ±v·x + s − ‖r x‖²."""
     w, gamma, tilt = state["directions"], float(state["gamma"]), float(state["tilt"])
     d = w.shape[1]
     shifts = tilt * (w**2).sum(axis=1) + d / 4.0 * np.log1p(-4.0 * tilt) - 0.5 * np.log(n_components)
@@ -96,7 +96,7 @@ def exponent_terms(state: State, n_components: int) -> tuple[Floats, Floats, flo
 
 
 class _ExponentialTransform(Transform):
-    """A transform with one product, all exponents written into the output, and one exponential."""
+    """A transform by one matrix product; exponents are written into the output, then replaced by exponentials."""
 
     def __init__(self, state: State, n_components: int, dtype: np.dtype[Any]) -> None:
         w, shifts, root = exponent_terms(state, n_components)
@@ -125,7 +125,7 @@ class _ExponentialTransform(Transform):
         np.exp(out, out=out)
 
     def _refuse_range(self, exponents: Floats) -> None:
-        """Refuse a row whose largest output overflows the dtype, or is 0 in it, because its kernel is lost."""
+        """Raise an error for a row whose largest output overflows or vanishes: its kernel would be lost."""
         largest = exponents.max(axis=1)
         bad = ~((largest > self._low) & (largest < self._high))
         if bad.any():

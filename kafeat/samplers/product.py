@@ -17,7 +17,7 @@ from kafeat.errors import DataError
 from kafeat.types import Array, ArrayOf, Floats, Scratch, Shapes, State
 
 _MOST_EXACT = 100_000
-"""The most outputs of an exact product. More are probably a mistake."""
+"""The most outputs without `n_components`. More are probably a mistake."""
 
 
 class Product(ParallelChains):
@@ -78,7 +78,7 @@ class Product(ParallelChains):
 
 
 class _Products(ParallelTransform):
-    """All products in Kronecker's order, in which the last map's output varies fastest, or random sums."""
+    """All products of outputs in Kronecker order, with the last map's output fastest, or random sums of them."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class _Products(ParallelTransform):
     ) -> None:
         D = len(signs[0]) if signs else prod(transform.n_features_out for _, transform in maps)
         super().__init__(maps, n_features, D, dtype)
-        # in equal parts, so that no single factor exceeds the range of the dtype
+        # 1/√D in equal parts, so that no single factor exceeds the range of the dtype
         self._signs = [np.ascontiguousarray(D ** (-0.5 / len(signs)) * one.T, dtype=dtype) for one in signs]
 
     @property

@@ -122,7 +122,7 @@ class Projection(Step):
         return _SparseTransform(matrix)
 
     def written_out(self, state: State, n_features_in: int) -> Floats:
-        """Return the matrix A (D, d)."""
+        """Return the projection as a dense matrix A (D, d)."""
         if self.matrix == "gaussian":
             return state["matrix"]
         if self.matrix == "srht":
@@ -142,7 +142,7 @@ def jl_width(n_rows: int, eps: float) -> int:
 
 
 class _MatrixTransform(Transform):
-    """A transform with one matrix product."""
+    """A transform by one matrix product."""
 
     takes = (SparseRows,)
 
@@ -173,7 +173,7 @@ class _SparseTransform(_MatrixTransform):
 
 
 class _HadamardTransform(Transform):
-    """A transform with fast Walsh–Hadamard transforms of signed inputs, of which it keeps the drawn rows."""
+    """A transform by fast Walsh–Hadamard transforms of inputs with random signs. The drawn rows are outputs."""
 
     def __init__(self, state: State, dtype: np.dtype[Any]) -> None:
         signs, rows = state["signs"], state["rows"]

@@ -35,7 +35,7 @@ from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 _PAIRS = 1_000
 # Degrees that are less likely than the resolution of a random number are left out.
 _RESOLUTION = 2.0**-53
-# If the last degree has this share of the outputs, higher degrees would be missed.
+# If the last degree had this share of the outputs, higher degrees would be missing.
 _CUT_OFF = 1e-4
 
 
@@ -44,9 +44,9 @@ class RandomMaclaurin(Step):
 
     The kernel is Σ a_n (x·y)^n. Each of m outputs is √(a_n/(m q_n)) Π_{j ≤ n} w_j·x with random signs w_j and a degree
     n that is drawn with probability q_n. Any q > 0 is unbiased. The least variance has q_n ∝ a_n√V_n, where V_n is the
-    variance of one product of degree n, estimated from pairs of the fit sample. The degrees are drawn together, so that
-    each occurs m·q_n times, rounded up or down. One output carries a₀ exactly, and d outputs carry a₁x·y if that leaves
-    less variance than drawing it. The error falls like 1/√D.
+    variance of one product of degree n, estimated from pairs of the fit sample. Each degree occurs m·q_n times, rounded
+    up or down. One output carries a₀ exactly, and d outputs carry a₁x·y if that leaves less variance than drawing it.
+    The error falls like 1/√D.
 
     Source: Kar & Karnick 2012, algorithm 1 and section 6 (H0/1).
     """
@@ -96,14 +96,14 @@ class RandomMaclaurin(Step):
         }
 
     def _log_coefficients(self) -> Floats:
-        """Return log a_n of Σ a_n (γ x·y)^n, which is −∞ where a_n is 0."""
+        """Return log a_n for n = 0, 1, … of the kernel Σ a_n (γ x·y)^n. It is −∞ where a_n is 0."""
         from scipy.special import gammaln
 
         if self.kernel == "exponential":
             return -gammaln(np.arange(MOST_DEGREES) + 1.0)
         if self.coefficients is not None:
             with np.errstate(divide="ignore"):
-                # at least two, because the linear part is examined
+                # at least two coefficients, because `_plan` reads that of the linear part
                 series: Floats = np.log(np.array([*self.coefficients, 0.0]))
             return series
         n, p = np.arange(self.degree + 1), self.degree
@@ -113,12 +113,12 @@ class RandomMaclaurin(Step):
 
     @property
     def _constant(self) -> bool:
-        """True if the first output carries a₀."""
+        """True if the first output carries a₀ exactly."""
         first = self.coef0 if self.coefficients is None else self.coefficients[0]
         return self.n_components > 1 and (self.kernel == "exponential" or first > 0)
 
     def _plan(self, logs: Floats, spread: Floats, d: int) -> _Monomials:
-        """Plan for the least variance: the degrees to draw, their counts, and whether degree 1 is exact."""
+        """Return the plan of least variance: the degrees to draw, how many, and whether degree 1 is exact."""
         sizes = logs + spread
         if self._constant:
             sizes[0] = -np.inf
@@ -163,7 +163,7 @@ class RandomMaclaurin(Step):
 
 @dataclass(frozen=True)
 class _Monomials:
-    """m outputs with degrees drawn in proportion to exp(log_sizes), and whether degree 1 is exact as well."""
+    """A plan: m outputs with degrees drawn in proportion to exp(log_sizes), and whether degree 1 is exact."""
 
     linear: bool
     m: int
@@ -171,7 +171,7 @@ class _Monomials:
 
     @property
     def probabilities(self) -> Floats:
-        """The probabilities q, which are all 0 if nothing is left to draw."""
+        """The probabilities q of the degrees, all 0 if nothing is left to draw."""
         top = self.log_sizes.max()
         if top == -np.inf:
             return np.zeros(len(self.log_sizes))
@@ -182,20 +182,20 @@ class _Monomials:
 
     @property
     def log_variance(self) -> float:
-        """The logarithm of (Σ a_n√V_n)²/m, the least variance."""
+        """The logarithm of the least possible variance, (Σ a_n√V_n)²/m."""
         total = float(np.logaddexp.reduce(self.log_sizes))
         return 2.0 * total - float(np.log(self.m)) if total > -np.inf else -np.inf
 
 
 def _of_pairs(X: Floats, gamma: float, rng: np.random.Generator) -> Floats:
-    """Return the moments of random pairs of rows of √γ·X, (2, pairs)."""
+    """Return the `_moments` of random pairs of rows of √γ·X, (2, pairs)."""
     pairs = rng.integers(len(X), size=(2, _PAIRS))
     some = (X[pairs[:, block]].astype(np.float64) for block in blocks(_PAIRS, X.shape[1]))
     return np.hstack([_moments(*(np.sqrt(gamma) * rows)) for rows in some])
 
 
 def _moments(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Return (x·y)² and E[(w·x)²(w·y)²] over signs w, for rows x and y (n, d), (n,) each."""
+    """Return (x·y)² and E[(w·x)²(w·y)²] over random signs w, for each row x and y of (n, d), (n,)."""
     dots = np.einsum("ij,ij->i", x, y) ** 2
     sizes = np.einsum("ij,ij->i", x, x) * np.einsum("ij,ij->i", y, y)
     return dots, sizes + 2.0 * (dots - np.einsum("ij,ij->i", x**2, y**2))
@@ -207,10 +207,10 @@ def _log_spread(squared_dots: Floats, moments: Floats, degrees: int) -> Floats:
     if not kept.any():
         return np.zeros(degrees)
     ratios = np.clip(squared_dots[kept] / moments[kept], 0.0, 1.0)
-    # A few outliers would give all weight to the highest degrees.
+    # Moments are clipped, because a few outliers would give all weight to the highest degrees.
     logs = np.log(np.minimum(moments[kept], np.quantile(moments[kept], 0.95)))
     n = np.arange(degrees)[:, None]
-    # A share of the second moment itself keeps every degree possible if its variance vanishes.
+    # A hundredth of the second moment is added, so that a degree remains possible even if its variance is 0.
     top = logs.max()
     with np.errstate(under="ignore"):
         variances = np.exp(n * (logs - top)) * (1.01 - ratios**n)
@@ -218,7 +218,7 @@ def _log_spread(squared_dots: Floats, moments: Floats, degrees: int) -> Floats:
 
 
 def _systematic(q: Floats, m: int, rng: np.random.Generator) -> Array:
-    """Draw m degrees, descending. Degree n occurs m·q_n times, rounded up or down at random with this mean."""
+    """Draw m degrees in descending order. Degree n occurs m·q_n times, rounded up or down at random."""
     if not q.any():
         return np.zeros(m, dtype=np.int64)
     order = rng.permutation(len(q))
@@ -233,7 +233,7 @@ def _systematic(q: Floats, m: int, rng: np.random.Generator) -> Array:
 
 
 class _MaclaurinTransform(Transform):
-    """A transform with one product of matrices per level: level j multiplies the outputs of degree ≥ j."""
+    """A transform by one matrix product per level: level j multiplies the outputs of degree ≥ j by one more factor."""
 
     def __init__(self, state: State, d: int, terms: ExactTerms, dtype: np.dtype[Any]) -> None:
         root = np.sqrt(float(state["gamma"]))

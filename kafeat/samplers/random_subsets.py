@@ -23,7 +23,7 @@ from kafeat.maths.kernels import find_kernel
 from kafeat.maths.kernels.column_sets import all_sets, degree_warning, larger_sets, sets_of_size
 from kafeat.types import ArrayOf, Floats, Shapes, State
 
-# Numbers in a buffer of rows and outputs, so that sums stay in the second-level cache.
+# The numbers in a buffer of rows and outputs, so that sums stay in the second-level cache.
 _CACHED = 32_768
 
 
@@ -33,7 +33,7 @@ class RandomSubsets(Step):
     An output is the same sum over sets with random signs in place of one of the rows: Σ_{|S|=p} Π_{i∈S} w_i √γ x_i, or
     Π (1 + w_i √γ x_i). Products of signs of different sets are uncorrelated, so the mean over the signs is the kernel.
     For all_subsets, one output carries the empty set exactly, and d outputs carry the single columns if that leaves
-    less variance. The other outputs leave these sets out. The error falls like 1/√D.
+    less variance. The other outputs omit these sets. The error falls like 1/√D.
 
     Source: Shawe-Taylor & Cristianini 2004, section 9.2 (kernels); Atarashi, Maji & Oyama 2019 (features).
     """
@@ -73,9 +73,9 @@ class RandomSubsets(Step):
         return self.n_components - self._constant - (d if linear else 0)
 
     def _less_without_columns(self, X: Floats) -> bool:
-        """Return True if outputs that carry the single columns leave less variance for the others.
+        """Return True if carrying the single columns exactly reduces the variance of the other outputs.
 
-        The variance is about the mean squared ‖rest(x)‖²‖rest(y)‖² divided by their number.
+        Their variance is about the mean squared ‖rest(x)‖²‖rest(y)‖² divided by their number.
         """
         n, d = X.shape
         if self._drawn(True, d) < 1:
@@ -129,7 +129,7 @@ class _SubsetsTransform(Transform):
 
     @property
     def _parts(self) -> int:
-        """The number of buffers: the sums that a recurrence needs, a term, and a product."""
+        """The number of buffers: those of the recurrence, one for a term, and one for a product."""
         return (self._size or 2) + 2
 
     def scratch(self, rows: int) -> Floats:
@@ -154,6 +154,6 @@ class _SubsetsTransform(Transform):
 
 
 def _terms(columns: Floats, signs: Floats, product: Floats) -> Iterator[Floats]:
-    """Yield w_i x_i of every row with every output, always in the buffer (n, m)."""
+    """Yield w_i x_i for each column i, for all rows and outputs, always in the same buffer (n, m)."""
     for x, w in zip(columns, signs, strict=True):
         yield np.multiply(x[:, None], w, out=product)

@@ -35,8 +35,8 @@ class Skewed(RandomCosines):
 
     On log(x + c) the kernel is shift-invariant, with the frequency density sech(πω) in each coordinate, so these are
     Fourier features after a logarithm. For intersection, Π_i min(√((x_i + c)/(y_i + c)), √((y_i + c)/(x_i + c))), the
-    density is Cauchy(0, ½). The error of every entry falls like 1/√D. Inputs must lie above −c. `learned` and `fitted`
-    are those of `fourier`.
+    density is Cauchy(0, ½). The error of every entry falls like 1/√D. Inputs must lie above −c. `frequencies: learned`
+    and `weights: fitted` work as in `fourier`.
 
     Source: Li, Ionescu & Sminchisescu 2010, section 3.
     """

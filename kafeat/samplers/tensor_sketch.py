@@ -16,9 +16,9 @@ from kafeat.maths.dot_products import ExactTerms, PolynomialSketch, fit_gamma, r
 from kafeat.maths.sketch_loop import SketchLoop, Spectrum, sketch_loop, spectrum_for
 from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
-# Rows at a time: the memory of a product and a transform stays in the cache, and calls are long enough for two threads.
+# The rows of a strip: few enough for the cache, and enough for calls that keep two threads busy.
 _STRIP = 128
-# For all sketches together: with more, NumPy would need 10 GB for a strip.
+# The most buckets of all sketches together. With more, NumPy would need 10 GB for a strip.
 _MOST_BUCKETS = 10_000_000
 
 
@@ -30,8 +30,8 @@ class TensorSketch(PolynomialSketch):
     most (3^p − 1)(‖u‖‖v‖)^{2p}/D, so the error falls like 1/√D, or faster if buckets are balanced and few columns share
     one. One output carries c₀^p exactly, and d outputs carry the linear part if that leaves less variance. The others
     sketch the rest. A Fourier transform preserves dot products, so the inverse transform is left out unless it is
-    requested. The outputs are then scaled numbers of the spectrum, for D buckets or more: as many as a fast transform
-    has.
+    requested. The outputs are then scaled numbers of the spectrum. There may be more than D buckets, so that the
+    transform is fast.
 
     Source: Pham & Pagh 2013, algorithm 1.
     """
@@ -62,10 +62,10 @@ class TensorSketch(PolynomialSketch):
         }
 
     def spectrum(self, state: State, n_features_in: int) -> Spectrum:
-        """Return how many numbers of the transform become outputs, and the number of buckets.
+        """Return which numbers of the Fourier transform become outputs, and the number of buckets.
 
         Without `length` in the state (early formats, scikit-learn, sketches in the time domain), every bucket is an
-        output. A few of them stay 0 where the FFT is faster for a larger number of buckets.
+        output. A few outputs may stay 0, because the FFT is faster for some numbers of buckets.
         """
         sketched = self.n_sketched(state, n_features_in)
         if "length" in state:
@@ -79,7 +79,7 @@ class TensorSketch(PolynomialSketch):
             "buckets": ArrayOf(shape, "int64"),
             "signs": ArrayOf(shape, "int8"),
             "gamma": (),
-            # sketches of the first formats and of scikit-learn have neither
+            # sketches of the first formats and of scikit-learn lack both
             "linear": ArrayOf((), "bool", optional=True),
             "length": ArrayOf((), "int64", optional=True),
         }
@@ -102,7 +102,7 @@ class TensorSketch(PolynomialSketch):
         return _SketchTransform(sketch, dtype)
 
     def factors(self, state: State) -> Floats:
-        """Return the factor of each input, and of the constant 1 after them, in each sketch."""
+        """Return the factor of each input, and of the constant 1 after them, in each sketch, (degree, d + 1)."""
         scale = np.full(state["signs"].shape[1], np.sqrt(float(state["gamma"])))
         scale[-1] = np.sqrt(self.coef0)
         return state["signs"] * scale
@@ -110,7 +110,7 @@ class TensorSketch(PolynomialSketch):
 
 @dataclass(frozen=True)
 class _Sketch:
-    """Factor and bucket of each input, and of the constant 1 after them, in each sketch, and the outputs."""
+    """A fitted TensorSketch: buckets and factors of the inputs and of the constant 1 after them, and its outputs."""
 
     buckets: Array
     factors: Floats
@@ -125,13 +125,13 @@ class _Sketch:
 
     @property
     def outputs(self) -> slice:
-        """The outputs that are sketched: after those that carry terms, and before those that are 0."""
+        """The outputs that are sketched: after those of exact terms, and before those that are always 0."""
         start = self.terms.count(self.n_features_in)
         return slice(start, start + self.spectrum.count)
 
     @property
     def inputs(self) -> Floats:
-        """The factors, with 0 for the constant if its terms are left out."""
+        """The factors to sketch with. That of the constant is 0 if its terms are exact."""
         factors = self.factors.copy()
         factors[:, -1] *= self.terms.constant is None
         return factors
@@ -142,7 +142,7 @@ class _Sketch:
         return bucket_spectra(self.buckets[:, -1], self.factors[:, -1], self.spectrum.length)
 
     def carry(self, X: Rows, out: Floats) -> None:
-        """Write the terms that are carried, and the outputs that are 0."""
+        """Write the exact terms, and zeros after the sketched outputs."""
         self.terms.write(X, out)
         out[:, self.outputs.stop :] = 0.0
 
@@ -157,7 +157,7 @@ class _Sketch:
 
 
 class _SketchTransform(Transform):
-    """A compiled loop for lengths that are powers of two, else sparse count sketches, real FFTs, and a product."""
+    """A transform by a compiled loop if the length is a power of two, else by sparse sketches, FFTs and a product."""
 
     takes = (SparseRows,)
 
@@ -172,7 +172,7 @@ class _SketchTransform(Transform):
 
     @cached_property
     def _sketches(self) -> Any:
-        """The sketches stacked vertically: one product and one FFT for all of them."""
+        """All sketches as one sparse matrix, for one product and one FFT."""
         from scipy.sparse import csr_array
 
         (degree, d), L = self._sketch.buckets.shape, self._sketch.spectrum.length
@@ -207,7 +207,7 @@ class _SketchTransform(Transform):
             out[...] = fft.irfft(spectrum, n=L, axis=1, overwrite_x=True)
             return
         taken, a = self._sketch.spectrum, self._sketch.spectrum.amplitudes.astype(self._dtype)
-        # Except for Im P₀ = 0, the numbers that become outputs are there in the right order.
+        # Real and imaginary parts alternate in memory, which is the order of the outputs, except for Im P₀ = 0.
         parts = spectrum.view(self._dtype)
         if not taken.first:
             np.multiply(parts[:, 0], a[0], out=out[:, 0])
@@ -215,14 +215,14 @@ class _SketchTransform(Transform):
         np.multiply(parts[:, 2 : 2 + len(a)], a, out=out)
 
     def _multiplied(self, X: Floats, L: int, scratch: Floats) -> Floats:
-        """Return the sketches (degree, n, L) of dense rows, by one product."""
+        """Return the sketches (degree, n, L) of dense rows, by one matrix product."""
         inputs = scratch[:, : len(X)]
         inputs[:-1] = X.T
         sketched: Floats = (self._sketches @ inputs).reshape(-1, L, len(X))
         return sketched.swapaxes(1, 2)
 
     def _counted(self, X: SparseRows, L: int) -> Floats:
-        """Return the sketches of sparse rows. Each entry is added to its bucket, and the constant to its own."""
+        """Return the sketches (degree, n, L) of sparse rows, by adding each entry, and the constant, to its bucket."""
         n = len(X)
         columns = np.append(X.columns, np.full(n, X.width))
         values, rows = np.append(X.values, np.ones(n)), np.append(X.row_of, np.arange(n))
@@ -247,7 +247,7 @@ _SMOOTH = (2, 3, 5, 7, 11)
 
 
 def fast_length(most: int) -> int:
-    """Return the largest length of at most `most` whose Fourier transforms are fast, or `most` itself below 1."""
+    """Return the largest length up to `most` for which Fourier transforms are fast, or `most` itself below 1."""
     for length in range(most, 0, -1):
         rest = length
         for prime in _SMOOTH:
@@ -259,7 +259,7 @@ def fast_length(most: int) -> int:
 
 
 def bucket_spectra(buckets: Array, values: Floats, D: int) -> Iterator[Array]:
-    """Yield the Fourier transform (D//2 + 1,) of the sketch of each of these numbers in its bucket."""
+    """Yield for each bucket and value the Fourier transform (D//2 + 1,) of a sketch with only this value."""
     for bucket, value in zip(buckets, values, strict=True):
         # whole turns are removed, so that the angle is exact to the last digits
         turns = bucket * np.arange(D // 2 + 1) % D

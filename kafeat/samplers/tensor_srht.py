@@ -27,10 +27,10 @@ class TensorSrht(PolynomialSketch, InTwos):
 
     An output is √(1/m) Π_q (H F_q u)_{r_q}, with u = [√γ x, √c₀] padded to a power of two, H of entries ±1, F_q
     diagonal and random, and rows r_q drawn without replacement. If there are more outputs than the padded width,
-    independent blocks are stacked. The rows of a block are orthogonal, unlike independent projections. The error falls
-    like 1/√D. One output carries c₀^p exactly, and d outputs carry the linear part if that leaves less variance. With
-    `complex_to_real`, F has entries 1, i, −1, −i, and the real and imaginary parts of m = D/2 products are the outputs.
-    At degree p, a factor's fourth moment is then 2^p instead of 3^p.
+    independent blocks are stacked. The rows of a block are orthogonal, while independent projections are not. The error
+    falls like 1/√D. One output carries c₀^p exactly, and d outputs carry the linear part if that leaves less variance.
+    With `complex_to_real`, F has entries 1, i, −1, −i, and the real and imaginary parts of m = D/2 products are the
+    outputs. At degree p, a factor's fourth moment is then 2^p instead of 3^p.
 
     Source: Ahle et al. 2020 (TensorSRHT); Wacker, Kanagawa & Filippone 2022, algorithm 1 (complex to real).
     """
@@ -41,7 +41,7 @@ class TensorSrht(PolynomialSketch, InTwos):
 
     def _shapes(self, state: State, n_features: int) -> tuple[Shape, Shape]:
         m = max(0, self.n_sketched(state, n_features)) // (2 if self.complex_to_real else 1)
-        # Without c₀ there is no constant to carry, which matters if d is a power of two.
+        # Without c₀ there is no constant input, so a d that is a power of two needs no padding.
         width = n_features + (self.coef0 > 0)
         return (self.degree, count_blocks(m, width), width), (self.degree, m)
 
@@ -61,7 +61,7 @@ class TensorSrht(PolynomialSketch, InTwos):
             "turns": ArrayOf(of_turns, "int8", below=4 if self.complex_to_real else 2),
             "rows": ArrayOf(of_rows, "int64", below=padded_width(of_turns[-1])),
             "gamma": (),
-            "linear": ArrayOf((), "bool", optional=True),  # maps of the first formats carry nothing
+            "linear": ArrayOf((), "bool", optional=True),  # maps of the first formats have no exact terms
         }
 
     def check_state(self, state: State, n_features_in: int) -> None:
@@ -82,7 +82,7 @@ class TensorSrht(PolynomialSketch, InTwos):
 
 
 class _SrhtTransform(Transform):
-    """A transform with one fast projection per degree, multiplied entry by entry."""
+    """A transform by one fast projection per degree. The projections are multiplied entry by entry."""
 
     def __init__(self, recipe: TensorSrht, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
         self.n_features_in, self.n_features_out = n_features, recipe.n_components
@@ -92,7 +92,7 @@ class _SrhtTransform(Transform):
         self._exact = self._terms.count(n_features)
         factors = recipe.factors(state, n_features)
         if self._terms.constant is not None:
-            # the constant is the last input, and is kept outside of the projections
+            # the last input is the constant, whose projections are computed once
             last = factors.shape[2] - 1
             of_constant = [written_out(*pair, last) for pair in zip(factors, state["rows"], strict=True)]
             factors[:, :, -1] = 0.0
@@ -125,7 +125,7 @@ class _SrhtTransform(Transform):
         _write_parts(products, out)
 
     def _projections(self, scratch: Scratch) -> Iterator[Array]:
-        """Yield the factors one after the other. The first one stays while the next is made."""
+        """Yield the projections one by one. The first one has its own buffer, and all others share one."""
         inputs, products, factor, inner = scratch
         for i, project in enumerate(self._factors):
             out = factor if i else products
@@ -138,6 +138,6 @@ def _write_parts(products: Array, out: Floats) -> None:
     if products.dtype.kind == "c":
         out[:, :m] = products.real.T
         out[:, m : 2 * m] = products.imag.T
-        out[:, 2 * m :] = 0.0  # one, if an odd number of outputs is left
+        out[:, 2 * m :] = 0.0  # one output, if their number is odd
     else:
         out[...] = products.T

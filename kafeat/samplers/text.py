@@ -36,9 +36,9 @@ from kafeat.maths.texts import (
 )
 from kafeat.types import Array, ArrayOf, Floats, Scratch, State
 
-# The number of outputs that each bucket is added to with random signs, and the number of folds of a label's models.
+# The number of outputs to which `sparse` adds each bucket, and the number of folds of `label`.
 _EACH, _FOLDS = 4, 10
-# The standard deviation of their predictions: three times that of a kernel map of 512 outputs.
+# The standard deviation of the predictions of `label`: three times that of a feature of a map with 512 outputs.
 _SPREAD = 0.13
 _BY_LABEL = "projection: label"
 
@@ -46,15 +46,15 @@ _BY_LABEL = "projection: label"
 class Text(Step):
     """z(x)·z(y) ≈ u(x)·u(y), the cosine of the n-grams of two texts: u_b = ±(1 + log c_b) log(e(1 + n)/(1 + n_b))/‖·‖.
 
-    The n-grams are the words of a text, and 3 to 5 characters of each with a space at its ends, in folded case. A
-    hash maps each to one of 2¹⁴ buckets b and a sign. c_b counts it in the text, and n_b counts the rows with it
-    among the n training rows. `svd` gives the coordinates of u in the D directions that hold most of the training
-    rows. `sparse` needs no sample: each bucket is added to four outputs with random signs, and the error falls with
-    1/√D. A missing or empty text has zeros.
+    The n-grams are the words of a text, and sequences of 3 to 5 characters of each, with a space at its ends, without
+    regard to case. A hash maps each to one of 2¹⁴ buckets b and a sign. c_b counts it in the text, and n_b counts the
+    rows with it among the n training rows. `svd` gives the coordinates of u in the D directions that explain most of
+    the training rows. `sparse` needs no sample: each bucket is added to four outputs with random signs, and the error
+    falls with 1/√D. A missing or empty text has zeros.
 
-    `label` gives the cross-fitted predictions of two ridge models first, one on u and one on rows that keep their
-    lengths, for each number or class of the label. The rest are outputs of `svd`. A hash of its texts gives the fold
-    of a row. With fewer than 50 different texts, those that repeat are in all folds, and get the mean of all models.
+    `label` gives the cross-fitted predictions of two ridge models first, one on u and one on rows that are not scaled
+    to length 1, for each number or class of the label. The rest are outputs of `svd`. A hash of its texts gives the
+    fold of a row. With fewer than 50 different texts, those that repeat get folds by row and the mean of all models.
 
     Outputs: the columns that are not named, then D for each named one. It reads texts, so it comes first in a chain, or
     in a map of a union.
@@ -106,7 +106,7 @@ class Text(Step):
         return state
 
     def _models(self, sample: Sample, starts: Array, rng: np.random.Generator) -> dict[str, Array]:
-        """Return the coefficients for rows of their own length and of length 1, and the folds that they are for."""
+        """Return the state of `label`: the coefficients for rows of their own length and of length 1, and the folds."""
         labels = sample.needed_label
         seed, Y = int(rng.integers(1 << 63)), task_to_learn(labels).outputs(labels)
         every = [_counts(sample.X, start) for start in starts]
@@ -122,7 +122,7 @@ class Text(Step):
         return {"models": models, "seed": np.array(seed), "fold_rows": fold_rows, "own": own}
 
     def _signs(self, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Draw the outputs that each bucket is added to, one in each of a few parts of them, and the signs."""
+        """Draw for each bucket one output in each of a few equal ranges of outputs, and a sign for each."""
         each = min(_EACH, self.n_components)
         edges = np.linspace(0, self.n_components, each + 1).astype(np.int64)
         return rng.integers(edges[:-1], edges[1:], size=(BUCKETS, each)), rng.choice([-1, 1], (BUCKETS, each))
@@ -180,8 +180,8 @@ class Text(Step):
 
 
 def _starts(columns: Sequence[str], names: Names | None) -> Array:
-    """Return the first feature of each column of text."""
-    places_of("text", columns, names)  # refuses columns that do not exist
+    """Return the number of the first feature of each named column of text."""
+    places_of("text", columns, names)  # raises an error for unknown columns
     starts = dict[int, None]()
     for _, places in feature_places(columns, names or ()):
         starts |= dict.fromkeys(places[::BUCKETS])
@@ -189,18 +189,18 @@ def _starts(columns: Sequence[str], names: Names | None) -> Array:
 
 
 def _others(state: State, n_features_in: int) -> Array:
-    """Return the features that do not belong to the named columns."""
+    """Return the numbers of the features that do not belong to the named columns."""
     named = (state["columns"][:, None] + np.arange(BUCKETS)).ravel()
     return np.setdiff1d(np.arange(n_features_in), named)
 
 
 def _numbers(X: Floats | TextRows, others: Array) -> Floats:
-    """Return the features of rows that do not belong to the named columns, which are `others`."""
+    """Return the features `others` of the rows, which do not belong to the named columns."""
     return X.numbers if isinstance(X, TextRows) else X[:, others]
 
 
 def _counts(X: Floats | TextRows, start: int) -> SparseRows:
-    """Return the counts of a column of text, as sparse rows."""
+    """Return the n-gram counts of the column of text whose first feature is `start`."""
     if isinstance(X, TextRows):
         return X.counts(start)
     part = X[:, start : start + BUCKETS]
@@ -210,7 +210,7 @@ def _counts(X: Floats | TextRows, start: int) -> SparseRows:
 
 
 class _TextTransform(Transform):
-    """A transform with counts, weights and a product for each column. Texts are counted tile by tile."""
+    """A transform that counts the n-grams of each column, weights the counts, and multiplies by a matrix."""
 
     takes = (TextRows,)
 
@@ -227,9 +227,9 @@ class _TextTransform(Transform):
         if step.projection == "label":
             k, c = len(self._columns), state["models"].shape[3]
             self._seed, models = int(state["seed"]), state["models"].astype(dtype)
-            # Texts that repeat among few others get the mean of all models.
+            # The last one is the mean of all models, for texts that repeat among few different ones.
             models = np.concatenate([models, models.mean(axis=1, keepdims=True)], axis=1)
-            # Models of rows with their own lengths alternate with those of unit rows. All folds share one matrix.
+            # Models for rows of their own length alternate with those for length 1. All folds share one matrix.
             parts = models.reshape(k, (_FOLDS + 1) * BUCKETS, c)
             self._own = state.get("own", np.zeros(0, np.int64))
             self._models = [np.ascontiguousarray(parts[:, :, i::2]) for i in range(2)]
@@ -264,7 +264,7 @@ class _TextTransform(Transform):
 
 
 def _sign_matrix(outputs: Array, signs: Array, width: int, dtype: np.dtype[Any]) -> SparseMatrix:
-    """Return the matrix (width, BUCKETS) that adds each bucket to its outputs and keeps its length."""
+    """Return the sparse matrix (width, BUCKETS) that adds each bucket to its outputs, with columns of length 1."""
     bucket = np.repeat(np.arange(BUCKETS), outputs.shape[1])
     order = np.lexsort((bucket, outputs.ravel()))
     starts = np.searchsorted(outputs.ravel()[order], np.arange(width + 1))

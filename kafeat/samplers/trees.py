@@ -1,4 +1,4 @@
-"""Thresholds of single columns: the columns that boosted trees give, for a linear model next to a kernel map."""
+"""Columns of boosted trees, which find thresholds of single columns, for a linear model after a kernel map."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _AS_RANKS = Coding(lenient=True, most=MOST_CATEGORIES)
 class Trees(TreeRecipe):
     """z_j(x) = (Σ_{t in group j} f_t(x) − m_j)·scale/s_j, where f_t are the boosted trees of x's fold, or of all folds.
 
-    Each of `n_folds` ensembles learns the label from the rows of the other folds. A training row goes through that of
-    its own fold, so that a linear model after the columns sees no label twice. A new row gets the mean of all
-    ensembles. A hash of the row's numbers gives its fold, and shows whether it is a training row. The trees of each
-    class, or number, are divided into groups in the order in which they were grown. Column j is the sum of a group,
-    with the mean m_j and the standard deviation s_j on the fit sample.
+    Each of `n_folds` ensembles learns the label from the rows of the other folds. A training row goes through the
+    ensemble of its own fold, which has not seen its label. A new row gets the mean of all ensembles. A hash of the
+    row's numbers gives its fold, and shows whether it is a training row. The trees of each class, or number, are
+    divided into groups in the order in which they were grown. Column j is the sum of a group, with the mean m_j and the
+    standard deviation s_j on the fit sample.
 
-    With fewer than 50 different rows, or fewer than two per value if there are only categories, rows that repeat 5
-    times or more on average are in folds by their number, and get the mean of all ensembles, like new rows.
+    If there are fewer than 50 different rows (or, with only categories, fewer than two per value), rows that repeat at
+    least 5 times on average are spread over all folds. They get the mean of all ensembles, like new rows.
 
     Source: Friedman 2001, algorithms 3 to 6 (boosting), by LightGBM; Wolpert 1992 and Chernozhukov et al. 2018
     (cross-fitting); Lucchese et al. 2015 (the transform); folds by content: this project.

@@ -24,7 +24,7 @@ class UnionMember(ChainOnColumns):
 class Union(ParallelChains):
     """Parallel maps: z(x) = [√w₁ z₁(x), √w₂ z₂(x), …], so that z(x)·z(y) ≈ Σ_i w_i k_i(x, y).
 
-    Columns have the names of the input, so a map with `columns` comes first, or after steps that keep them.
+    `columns` are names of input columns, so only steps that keep columns may come before a union with them.
 
     Source: Shawe-Taylor & Cristianini 2004, proposition 3.22 (sums of kernels).
     """

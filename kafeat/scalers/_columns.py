@@ -15,17 +15,17 @@ from kafeat.types import Array, Floats, Shapes, State
 
 
 class ColumnScaler(Scaler):
-    """A scaler that learns a few numbers for each column, or none."""
+    """A scaler that treats each column by itself, with a few learned numbers for each, or none."""
 
     learned: ClassVar[tuple[str, ...]] = ()
-    """The names of the arrays in the state, with a number for each column."""
+    """The names of the arrays in the state. Each array has one number for each column."""
 
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:
         return dict.fromkeys(self.learned, (n_features_in,))
 
 
 class AffineScaler(ColumnScaler):
-    """(x − a)/b; `learned` names a and b."""
+    """(x − a)/b, where `learned` are the names of a and b in the state."""
 
     always: ClassVar[Traits] = Traits(
         columns=ColumnTraits(apart=True), numbers=NumberTraits(spreads="ignores")
@@ -73,7 +73,7 @@ class ColumnCoder(Scaler):
 
 
 def others(state: State, n_features_in: int) -> Array:
-    """Return the places of the columns that are neither named nor the group."""
+    """Return the positions of the columns that are neither named nor the group."""
     return np.setdiff1d(np.arange(n_features_in), np.append(state["columns"], state.get("group", ())))
 
 

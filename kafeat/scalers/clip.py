@@ -1,4 +1,4 @@
-"""Outliers: extreme values become quantiles of the training rows."""
+"""Clip outliers: values outside two quantiles of the training rows become these quantiles."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Share = Annotated[float, Field(ge=0.0, le=0.5)]
 class Clip(ColumnScaler):
     """z = min(max(x, a), b), with the quantiles a and b of each column of the fit sample.
 
-    `share` of the sample lies below a, and as much above b. With a share of 0, a and b are the smallest and the largest
-    value of the sample.
+    The share `share` of the sample lies below a, and the same share above b. With 0, a and b are the smallest and the
+    largest value of the sample.
     """
 
     always: ClassVar[Traits] = Traits(columns=ColumnTraits(apart=True), numbers=NumberTraits(spreads="keeps"))

@@ -22,7 +22,7 @@ Part = Literal["year", "month", "day", "day_of_year", "weekday", "hour", "minute
 PERIODS: Mapping[str, int] = {
     "month": 12, "day": 31, "day_of_year": 366, "weekday": 7, "hour": 24, "minute": 60, "second": 60,
 }  # fmt: skip
-"""The period of each part that recurs."""
+"""The period of each part that recurs, which is also the number of its values."""
 FIRST = {"month": 1, "day": 1, "day_of_year": 1}
 """The first value of a part, if it is not 0."""
 EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_800.0
@@ -32,20 +32,20 @@ _DAY = 86_400
 
 def _check_timezone(zone: str) -> str:
     if zone not in (KEEP, UTC):
-        from kafeat.io.columns.times import check_timezone  # it imports pyarrow, which is slow
+        from kafeat.io.columns.times import check_timezone  # importing pyarrow is slow
 
         check_timezone(zone)
     return zone
 
 
 class DateParts(ColumnCoder):
-    """part(t) in place of a time t, or cos 2πs and sin 2πs with s = (part(t) − first)/period.
+    """part(t) for a time t, or cos 2πs and sin 2πs with s = (part(t) − first)/period.
 
-    Naming the columns here makes them features. With `timezone: keep`, text has the hours that are written, whatever
-    offset follows them, and timestamps with a zone have the hours of that zone.
+    Naming columns here makes them features. With `timezone: keep`, the hour of a text is the one that is written,
+    whatever offset follows it, and that of a timestamp with a zone is the hour in its zone.
 
     `month` (1 to 12), `day` (1 to 31), `day_of_year` (1 to 366), `weekday` (0 is Monday), `hour`, `minute` and `second`
-    recur: `cyclic` puts each on a circle, where December is next to January. `year` and `days`, the days since
+    recur: with `cyclic`, each is put on a circle, where December is next to January. `year` and `days`, the days since
     1970-01-01 with their fraction, do not.
 
     Outputs: the columns that are not named, then the parts of each named one. A missing time has missing parts, which
@@ -107,7 +107,7 @@ class DateParts(ColumnCoder):
 
 
 def part_of(seconds: npt.NDArray[np.float64], part: str) -> npt.NDArray[np.float64]:
-    """Return a part of times given in seconds since 1970."""
+    """Return a part, such as "month", of times in seconds since 1970."""
     whole = np.floor(seconds).astype(np.int64)
     days, second = np.divmod(whole, _DAY)
     date = days.astype("datetime64[D]")
@@ -136,7 +136,7 @@ def part_of(seconds: npt.NDArray[np.float64], part: str) -> npt.NDArray[np.float
 
 
 def _refuse_outside(seconds: Floats, column: int) -> None:
-    """Refuse numbers that are not times of the years 1 to 9999, for example milliseconds since 1970."""
+    """Raise an error for numbers outside the years 1 to 9999, such as milliseconds since 1970."""
     bad = ~np.isnan(seconds) & ~((seconds >= EARLIEST) & (seconds < LATEST))
     if bad.any():
         row = int(bad.argmax())
@@ -146,7 +146,7 @@ def _refuse_outside(seconds: Floats, column: int) -> None:
 
 
 def _refuse_other_numbers(seconds: Floats, name: str | None) -> None:
-    """Refuse numbers such as 20240229 or 2024, which people read as dates but would count as seconds since 1970."""
+    """Raise an error if numbers look like dates, such as 20240229 or 2024: they would be seconds since 1970."""
     seen = seconds[~np.isnan(seconds)]
     if not len(seen) or np.any(seen != np.floor(seen)):
         return

@@ -14,11 +14,11 @@ from kafeat.types import Floats, State
 
 
 class Impute(ColumnScaler):
-    """x, or where it is missing the column's fill = its mean or median in the fit sample, or a constant.
+    """x or, where it is missing, the fill of its column = the mean or median of the fit sample, or a constant.
 
-    A value is missing if the file has a null, an empty field, or NaN. If `impute` comes first, the reader lets these
-    pass, but still refuses infinities and words. A column without any number in the sample has no mean or median and is
-    refused.
+    A value is missing if the file has a null, an empty field, or NaN. If `impute` comes first, the reader accepts
+    these, but infinities and words are still errors. So is a column without any number in the sample, which has no mean
+    or median.
     """
 
     always: ClassVar[Traits] = Traits(

@@ -1,4 +1,4 @@
-"""Distances that emphasize what the label depends on."""
+"""Scale and rotate rows so that distances depend most on the directions in which the label changes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from kafeat.maths.metric import LEAST_ROWS, apply_root, learn_metric
 from kafeat.maths.task import targets_to_learn
 from kafeat.types import Array, Floats, Shape, Shapes, State
 
-# With more columns, the matrix takes minutes. With fewer, it needs memory for several matrices of its size.
+# The most columns for a matrix, which would take minutes for more, and the number of such matrices in memory.
 _MOST_COLUMNS = 4096
 _MATRICES = 16.0
 
 
 class Metric(Scaler):
-    """xL, with L = M^{α/2} and M the average gradient outer product of a predictor of the label.
+    """xL, with L = M^{α/2}, where M is the average gradient outer product of a predictor of the label.
 
     Directions in which the label changes much are stretched, and the others shrink. M is the mean of ∇f∇fᵀ over rows,
-    for ridge f on Fourier features of xL, and is estimated again after every iteration. With `rank`, L holds only the
-    leading eigenvectors of M, times the roots of their eigenvalues. Otherwise L is the identity, unless ridge on rbf
-    landmarks predicts held-out rows better with it by more than noise. Source: Radhakrishnan et al., Science 2024;
+    where f is ridge regression on Fourier features of xL. Each iteration estimates M again. With `rank`, L holds only
+    the leading eigenvectors of M, times the roots of their eigenvalues. Otherwise L is the identity, unless ridge on
+    rbf landmarks predicts held-out rows better with it by more than noise. Source: Radhakrishnan et al., Science 2024;
     Beaglehole et al. 2025 (xRFM).
     """
 

@@ -12,7 +12,7 @@ from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 
 class MissingIndicator(Scaler):
-    """[x, m], m_j = 1 where x_j is missing and 0 elsewhere.
+    """[x, m], with m_j = 1 where x_j is missing, and 0 elsewhere.
 
     All columns stay as they are, and the indicators follow, in the order of their columns. Missing numbers stay
     missing, so `impute` must come later: without it, they are refused when they are read.

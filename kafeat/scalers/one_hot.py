@@ -18,15 +18,15 @@ from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 
 class OneHot(ColumnCoder):
-    """e_{x_j} in place of x_j = a category: one output per category of each named column, 1 where x_j is it.
+    """e_{x_j}, one output per category c of each named column: 1 where x_j = c, and 0 elsewhere.
 
     The columns may hold text, categories (dictionaries), numbers, booleans or dates: naming them here makes them
-    features. Their categories are all those in the rows that were read when fitting, at most 10,000 per column.
+    features. Their categories are all those in the training rows, at most 10,000 per column.
 
     Outputs: the columns that are not named, then the categories of each named one, by size if all are numbers, else as
     text by code point. With `min_frequency`, categories that fewer rows of the fit sample have share one output, the
-    last of their column. If there are more than 10,000 categories, the map then keeps the frequent ones, and treats any
-    other text as a rare one, seen or not. Only steps that keep the names of columns may come before it.
+    last of their column. If there are more than 10,000 categories, the map then keeps only the frequent ones. Any other
+    text counts as rare, even if it is new. Only steps that keep the names of columns may come before it.
     """
 
     columns: ColumnNames = parameter((), "the columns to code, by name or pattern")
@@ -56,7 +56,7 @@ class OneHot(ColumnCoder):
         return {**state, "outputs": np.concatenate([*outputs, np.empty(0, dtype=np.int64)])}
 
     def _outputs(self, codes: Floats, size: int) -> Array:
-        """Return the output of each category of a column, from 0. Rare ones share the last."""
+        """Return the output of each category of a column, counted from 0. Rare categories share the last one."""
         counts = np.bincount(np.rint(codes[codes >= 0.0]).astype(np.intp), minlength=size)
         rare = counts < self._coding.least_rows(len(codes))
         return np.where(rare, np.sum(~rare), np.cumsum(~rare) - 1)
@@ -84,26 +84,26 @@ class OneHot(ColumnCoder):
 
 
 def size_of(sample: Sample, column: int) -> int:
-    """Return the number of categories of a column of a sample."""
+    """Return the number of categories in a column of the sample."""
     if sample.n_categories is not None:
         return sample.n_categories[column]
     return int(sample.X[:, column].max(initial=-1.0)) + 1
 
 
 def outputs_of(state: State) -> list[Array]:
-    """Return the output of each category per column, from 0. Each has its own if no outputs are shared."""
+    """Return for each coded column the number of the output of each category, counted from 0."""
     if "outputs" not in state:
         return [np.arange(size) for size in state["sizes"]]
     return np.split(state["outputs"], np.cumsum(state["sizes"]))[:-1]
 
 
 def width_of(outputs: Array) -> int:
-    """Return the number of outputs of a column."""
+    """Return the number of outputs of a column, given those of its categories."""
     return int(outputs.max(initial=-1)) + 1
 
 
 class _OneHotTransform(Transform):
-    """A transform to zeros, and a one where the code points. A code outside the vocabulary gives only zeros."""
+    """A transform to zeros, with a one at the output of the code. Unknown codes give only zeros."""
 
     gives_sparse = True
 

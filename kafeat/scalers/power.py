@@ -14,10 +14,10 @@ from kafeat.scalers._columns import ColumnScaler
 from kafeat.types import Floats, State
 
 _MOST_ROWS = 10_000
-"""Rows on which the exponent is fitted: its standard error is far smaller than any learner notices."""
+"""The most rows to fit the exponent to. Its standard error is then too small to affect any learner."""
 _WIDEST = 10.0
 _CHANCE = 5.4
-"""Half of the 0.999 quantile of χ² with one degree of freedom: chance increases a log-likelihood by this much."""
+"""Half of the 0.999 quantile of χ² with one degree of freedom: by chance, a log-likelihood rarely gains more."""
 
 
 class Power(ColumnScaler):
@@ -63,17 +63,17 @@ def _bend(x: Floats, exponent: Floats | float) -> Floats:
     """Return y for x (n, d) or (n,): sign(x)·(e^{p·log(1 + |x|)} − 1)/p, with p = λ for x ≥ 0 and 2 − λ below."""
     power = np.where(x >= 0.0, exponent, 2.0 - np.asarray(exponent)).astype(x.dtype)
     logs = np.log1p(np.abs(x))
-    linear = np.abs(power) < np.finfo(x.dtype).eps  # (e^{pl} − 1)/p is l there
+    linear = np.abs(power) < np.finfo(x.dtype).eps  # for p → 0, (e^{pl} − 1)/p becomes l
     bent: Floats = np.expm1(power * logs)
     bent /= np.where(linear, 1.0, power)
     return np.copysign(np.where(linear, logs, bent), x)
 
 
 def _exponent(x: Floats) -> float:
-    """Return the λ of the largest likelihood: −n/2·log σ²(y) + (λ − 1)·Σ sign(x) log(1 + |x|)."""
+    """Return the λ of the largest log-likelihood, −n/2·log σ²(y) + (λ − 1)·Σ sign(x) log(1 + |x|)."""
     from scipy.optimize import minimize_scalar
 
-    # At most so many of the rows, evenly spaced, because a sample is in random order.
+    # evenly spaced rows
     x = x[:: -(-len(x) // _MOST_ROWS)].astype(np.float64)
     if np.ptp(x) <= 10.0 * np.finfo(np.float64).eps * np.abs(x).max():
         return 1.0  # which leaves x as it is

@@ -14,14 +14,14 @@ from kafeat.contract.traits import ColumnTraits, NumberTraits, Traits
 from kafeat.types import Array, Floats, Shapes, State
 
 _CELLS = 2048
-"""The number of cells over the range of a column, in which compiled searches start."""
+"""The number of cells into which the compiled loop divides a column's range, to start searches."""
 
 
 class Quantile(Scaler):
     """z = Φ⁻¹(F(x)), or F(x) for `output: uniform`, with the distribution function F of each column in the fit sample.
 
-    F is linear between the quantiles of the sample, the mean of both sides where several of them are equal, 0 below
-    and 1 above them. A column of one value becomes 0, or 1/2. Normal values end at ±`clip`.
+    F is 0 below the quantiles of the sample, linear between them, and 1 above them. Where several quantiles are equal,
+    it is the mean of both sides. A column of one value becomes 0, or 1/2. Normal values end at ±`clip`.
     """
 
     always: ClassVar[Traits] = Traits(
@@ -36,7 +36,7 @@ class Quantile(Scaler):
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         n = len(sample.X)
-        # Rounded, because a position that misses a row by rounding would put a tiny interval between equal values.
+        # Rounded, because positions with rounding errors would put tiny intervals between equal values.
         positions = np.linspace(0.0, n - 1.0, max(2, min(self.n_quantiles, n))).round(9)
         below = positions.astype(np.int64)
         share = positions - below
@@ -64,7 +64,7 @@ class Quantile(Scaler):
             return super().bind(state, n_features_in, dtype)
         quantiles = np.ascontiguousarray(state["quantiles"].T, DOUBLE)
         levels = np.array([_mean_levels(ascending) for ascending in quantiles])
-        # Every search starts at the cell of its value, so that all searches take equally many steps.
+        # Every search starts in the cell of its value, and takes as many steps as the longest search of its column.
         cells = [_cells(ascending) for ascending in quantiles]
         first, steps = (np.array([cell[i] for cell in cells], np.int32) for i in (0, 2))
         scales = np.array([scale for _, scale, _ in cells])
@@ -78,7 +78,7 @@ class Quantile(Scaler):
         scaled = np.empty(X.shape, dtype=X.dtype)
         for j, column in enumerate(quantiles.T):
             x, ascending = X[:, j], np.ascontiguousarray(column)
-            # Interpolation uses the last of equal quantiles. From the other end, it uses the first.
+            # Of equal quantiles, interpolation uses the last one, or the first one if all signs are reversed.
             from_below = np.interp(x, ascending, levels)
             from_above = np.interp(-x, -ascending[::-1], -levels[::-1])
             scaled[:, j] = 0.5 * (from_below - from_above)
@@ -95,18 +95,18 @@ def _normal(F: Floats, clip: float) -> Floats:
 
 
 def _mean_levels(ascending: Floats) -> Floats:
-    """Return the mean of the first and the last level of the quantiles that are equal to each one."""
+    """Return the level of each quantile. Equal ones have the mean of the first and the last level."""
     first, last = (np.searchsorted(ascending, ascending, side) for side in ("left", "right"))
     return (first + (last - 1)) * (0.5 / (len(ascending) - 1))
 
 
 def _cells(ascending: Floats) -> tuple[Array, float, int]:
-    """Return for each cell a quantile below all numbers in it, cells per unit, and how many halvings a search needs."""
+    """Return the quantile at which to search in each cell, the cells per unit, and the most halvings of a search."""
     with np.errstate(over="ignore", divide="ignore"):
         scale = _CELLS / (ascending[-1] - ascending[0])
-    if not 0.0 < scale < np.inf:  # one cell for all
+    if not 0.0 < scale < np.inf:  # all values are in one cell
         return np.zeros(_CELLS, np.intp), 0.0, (len(ascending) - 1).bit_length()
-    # Computed as in the loop, so that no number is on the other side of an edge.
+    # computed exactly like the C loop, so that both agree on the cell of a value
     places = np.minimum((ascending - ascending[0]) * scale, _CELLS - 1).astype(np.intp)
     first = np.maximum(np.searchsorted(places, np.arange(_CELLS)) - 1, 0)
     last = np.searchsorted(places, np.arange(_CELLS), "right") - 1

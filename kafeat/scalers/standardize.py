@@ -24,7 +24,7 @@ class Standardize(AffineScaler):
         X = sample.X
         mean, scale = (np.empty(X.shape[1]) for _ in range(2))
         for j in range(X.shape[1]):
-            # Centre at the first value and then at the mean: equal numbers give exactly 0, however many they are, and
+            # Subtract the first value and then the mean. Equal numbers give exactly 0, however many they are, and
             # nothing cancels. Work by column, so that the sample is not copied.
             moved = X[:, j].astype(np.float64)
             first = moved[0]

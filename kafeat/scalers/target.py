@@ -22,22 +22,22 @@ from kafeat.scalers.one_hot import size_of
 from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 _MOST_NUMBERS = 1 << 26
-"""For all tables of a map: 256 MiB in its file."""
+"""The most numbers in all tables of a map, 256 MiB in its file."""
 
 
 class Target(ColumnCoder, Grouped):
-    """(n ȳ_v + m ȳ)/(n + m) in place of x_j = v, for n rows of mean label ȳ_v with that value, in the other folds.
+    """(n ȳ_v + m ȳ)/(n + m) for x_j = v, from the n rows of other folds with that value, whose mean label is ȳ_v.
 
     ȳ is the mean of all rows, which unknown categories get. By default m follows from the variances,
-    σ²_within/σ²_between, and if values do not differ by more than chance, all get ȳ. The sums are over all training
-    rows, not only over a sample, so the data are read once more.
+    σ²_within/σ²_between, and all get ȳ if values differ only by chance. The sums are over all training rows, not only
+    over a sample, so the data are read once more.
 
-    A hash of the columns that the step sees, or the `group`, gives the fold of a row. So a new row also has a fold, and
+    A hash of the columns that the step sees, or the `group`, gives the fold of a row. New rows also have folds, and
     equal rows share one.
 
-    If rows repeat, other folds know too little of a value: n and ȳ_v are then those of all rows. This applies to a
-    value whose rows have fewer than 50 different contents, each two times or more on average, and to the more frequent
-    ones of such values, if they have 5 rows or more on average. With a `group`, it never happens.
+    If rows repeat, the other folds may contain too few rows of a value. Then n and ȳ_v are those of all rows. This
+    applies to values with fewer than 50 different rows, each of which occurs at least twice on average. Of these
+    values, it applies to the most frequent, as many as have 5 rows on average. With a `group`, it never applies.
 
     Outputs: the columns that are not named, then the means of each named one: one for numbers and two classes (the
     share of the second), one for each class of more, one for each of several labels. Only steps that keep the names of
@@ -73,7 +73,7 @@ class Target(ColumnCoder, Grouped):
         sizes = np.array([size_of(sample, j) for j in columns], dtype=np.int64)
         task, seed = task_to_learn(stream.labels), int(rng.integers(1 << 63))
         outputs = task.outputs(stream.labels[:1]).shape[1]
-        # The first column is added: it has one value, so its sums are those of all rows.
+        # An additional first column with one value has the sums of all rows.
         every, *sums = self._sums(np.append(1, sizes), outputs)
         equal = EqualRows(outputs)
         for rows, labels in stream.blocks():
@@ -86,7 +86,7 @@ class Target(ColumnCoder, Grouped):
         return self._learned(own, every, sums, equal, task)
 
     def _sums(self, sizes: Array, outputs: int) -> list[TargetSums]:
-        """Return empty sums for columns with so many values each. Refuse too many."""
+        """Return empty sums for columns with these numbers of values, or raise an error if there are too many."""
         values = int(sizes[1:].sum())
         if values * self.n_folds * outputs > _MOST_NUMBERS:
             raise DataError(
@@ -103,7 +103,7 @@ class Target(ColumnCoder, Grouped):
         equal: EqualRows,
         task: PredictionTask,
     ) -> State:
-        """Return the state from the sums of all rows and of each column."""
+        """Return the state, given the sums of all rows (`every`) and those of each column."""
         means, unit = every.means, np.atleast_1d(task.unit)
         smooth = None if self.smooth == "auto" else self.smooth
         grouped = bool(self.group_columns)
@@ -158,7 +158,7 @@ class Target(ColumnCoder, Grouped):
 
 
 class _TargetTransform(Transform):
-    """A transform that keeps other columns, and looks up the value and the fold of a row in tables."""
+    """A transform that keeps other columns, and looks up the encoding of a row's value and fold in tables."""
 
     def __init__(self, step: Target, state: State, n_features: int) -> None:
         self._columns, self._sizes, self._seed = state["columns"], state["sizes"], int(state["seed"])

@@ -183,7 +183,7 @@ REFUSED = [
     (np.array(["a", "b"] * 500), {"task": "regression"}, "expected numbers for a regression, got text"),
     (np.arange(1000.0) + 0.5, {"class_weight": "balanced"}, "balanced: expected a label of classes, got numbers"),
     (np.full(1000, np.nan), {}, "expected finite numbers, got nan"),
-    (np.zeros((1000, 2)), {"task": "classification"}, "expected one label of classes, got 2"),
+    (np.zeros((1000, 2)), {"task": "classification"}, "expected one label if it has classes, got 2"),
 ]  # fmt: skip
 
 

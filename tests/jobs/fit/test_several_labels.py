@@ -87,7 +87,11 @@ def test_evaluate_averages_the_scores_of_the_labels():
     ("options", "error", "message"),
     [
         ({"learner": "logistic"}, UsageError, "learner: expected ridge, as there are 2 labels, got logistic"),
-        ({"task": "classification"}, DataError, "label: expected one label of classes, got 2: only numbers"),
+        (
+            {"task": "classification"},
+            DataError,
+            "label: expected one label if it has classes, got 2: several",
+        ),
     ],
 )
 def test_evaluate_refuses_what_it_cannot_score(options, error, message):

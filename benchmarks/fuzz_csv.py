@@ -149,6 +149,8 @@ def _refused(given: Example, wanted: Rows, error: str) -> str:
         return "ends"
     if "empty file" in error and not wanted:
         return "empty"
+    if "was cut off" in error and wanted[-1] is None and not given.data.endswith((b"\n", b"\r")):
+        return "cut"
     return f"REFUSED: {error}"
 
 

@@ -27,6 +27,7 @@ from kafeat.io.readers.text_stream import (
     HashingStream,
     TextInput,
     TextReader,
+    cut_off,
     encoding_of,
     is_utf8,
 )
@@ -217,6 +218,8 @@ class CsvReader(UntypedReader):
             ),
         )
         null = pa.Table.from_arrays([pa.nulls(1, f.type) for f in table.schema], schema=table.schema)
+        if bad and bad[-1] == table.num_rows + len(bad) - 1 and not rows.endswith((b"\n", b"\r")):
+            raise cut_off(self.location, spell_row(done + bad[-1]), broken[done + bad[-1]][0])
         for row in bad:
             table = pa.concat_tables([table.slice(0, row), null, table.slice(row)])
         return table

@@ -27,6 +27,7 @@ from kafeat.io.readers.text_stream import (
     LOOK,
     DecompressedStream,
     TextInput,
+    cut_off,
     growing,
     whole_lines,
 )
@@ -123,6 +124,8 @@ class JsonlReader(UntypedReader):
                 lines = _lines(piece if done else piece.removeprefix(_BOM))
                 rows, problems = _parsed(lines, JsonNumber if own else str)
                 for row, problem in problems.items():
+                    if row == len(lines) - 1 and piece.endswith(lines[row]) and not _is_json(lines[row]):
+                        raise cut_off(self.location, spell_row(done + row), problem)
                     if not wanted.set_aside:
                         raise DataError(f"{self.location}: {spell_row(done + row)}: {problem}")
                     broken[done + row] = problem, lines[row].decode(errors="replace")
@@ -201,6 +204,15 @@ def _checked(line: bytes, decoder: json.JSONDecoder) -> tuple[Row, str | None]:
     except ValueError as error:
         return {}, str(error)
     return row, None
+
+
+def _is_json(line: bytes) -> bool:
+    """Return true for JSON of any kind, even if it is no row."""
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Row:

@@ -30,6 +30,7 @@ from kafeat.io.readers.text_stream import (
     DecompressedStream,
     TextInput,
     TextReader,
+    cut_off,
     refuse_binary,
     whole_lines,
 )
@@ -248,7 +249,13 @@ class LibsvmReader(TextReader):
         """Yield blocks of whole lines, without comments and empty lines."""
         with (self._copy or self._text).opened() as text:
             for lines in whole_lines(self.location, text, BLOCK):
-                yield tidied(lines if lines.endswith(b"\n") or not lines else lines + b"\n")
+                if lines and not lines.endswith(b"\n"):
+                    lines += b"\n"
+                    last = tidied(lines[lines.rfind(b"\n", 0, -1) + 1 :]).decode(errors="replace")
+                    problem = _problem(last) if last else None
+                    if problem is not None:
+                        raise cut_off(self.location, "last line", problem)
+                yield tidied(lines)
 
 
 @dataclass(eq=False)

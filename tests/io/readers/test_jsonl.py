@@ -360,7 +360,7 @@ def check_lines(lines: list[bytes], look: int) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(text_stream, "LOOK", look)
         path = Path(folder) / "x.jsonl"
-        path.write_bytes(b'{"a":"0","b":null,"c":0}\n' + b"\n".join(lines))
+        path.write_bytes(b'{"a":"0","b":null,"c":0}\n' + b"\n".join([*lines, b""]))
         with open_reader(path) as source:
             chunks = source.chunks(
                 Columns((), False, None), ["a", "b", "c"], 3, typed_passthrough=False, set_aside=True

@@ -227,6 +227,32 @@ def test_rows_with_too_few_or_too_many_fields(tmp_path, rule, late, steps):
     assert lines[1]["problem"] == "expected 3 fields, got 4"
 
 
+@pytest.mark.parametrize(("name", "head", "last"), [
+    ("x.csv", "a,b\n1,2\n", '3,"4"'), ("x.csv", "a,b\r1,2\r", "13,4"),
+    ("x.jsonl", '{"a":1,"b":2}\n', '{"c":"{}","a":3,"b":4}'),
+])  # fmt: skip
+def test_a_file_that_was_cut_in_a_line_is_refused_by_any_rule(tmp_path, name, head, last):
+    fm, cut = (
+        kafeat.fit({"steps": ["standardize"]}, pa.table({"a": [1.0, 2.0], "b": [1.0, 3.0]})),
+        tmp_path / name,
+    )
+
+    def rows(text):
+        cut.write_text(text)
+        return transform_file(fm, cut, tmp_path / "o.npy", on_bad_rows="drop").rows
+
+    for end in range(1, len(last)):
+        begun = last[:end]
+        if name == "x.csv" and "," in begun and begun.count('"') != 1:
+            assert rows(head + begun) == 1 + begun[-1].isdigit()  # all fields, perhaps without the number
+            continue
+        with pytest.raises(DataError, match="the file was cut off|expected a quote that closes"):
+            rows(head + begun)
+        if begun.count('"') != 1 or name == "x.jsonl":
+            assert rows(head + begun + head[-1]) == 1  # with its end it is a bad row
+    assert rows(head + last) == 2
+
+
 def test_a_null_row_of_one_column_is_a_row(tmp_path):
     (tmp_path / "in.csv").write_text("a\n1\nx\n3\n")
     fm = kafeat.fit({"steps": ["standardize"]}, pa.table({"a": [1.0, 2.0, 3.0]}))

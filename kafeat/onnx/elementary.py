@@ -28,18 +28,18 @@ def positive_or_one(x: Value) -> Value:
 
 
 def refuse_negative(x: Value) -> None:
-    """Refuse negative numbers, because histogram kernels are defined for x ≥ 0."""
+    """Refuse rows with negative numbers, because histogram kernels are defined for x ≥ 0."""
     x.graph.refuse(x < 0.0)
 
 
 def same_in_all_rows(x: Value, values: Array) -> Value:
-    """Return a matrix with a row of `values` for every row of x."""
+    """Return a matrix that repeats `values` as a row for every row of x."""
     rows = x.op("Shape").op("Gather", np.array([0]), axis=0)
     return x.graph.op("Expand", values[None, :], rows.op("Concat", np.array([len(values)]), axis=0))
 
 
 def flattened(x: Value, width: int) -> Value:
-    """Return (n, ...) as (n, width)."""
+    """Return an array (n, …) in the shape (n, width)."""
     return x.op("Reshape", np.array([-1, width]))
 
 
@@ -62,7 +62,7 @@ def expm1(x: Value) -> Value:
 
 
 def normal_quantile(p: Value, most: float) -> Value:
-    """Return Φ⁻¹(p), from −`most` to `most`, with p at least 1.4e-11. Source: Wichura 1988, algorithm AS 241."""
+    """Return Φ⁻¹(p), clipped to ±`most`; p below 1.4e-11 counts as that. Source: Wichura 1988, algorithm AS 241."""
     centred = p - 0.5
     middle = 0.425**2 - centred * centred
     near = centred * _ratio(middle.op("Max", 0.0), _NEAR)
@@ -75,7 +75,7 @@ def normal_quantile(p: Value, most: float) -> Value:
     return value.op("Clip", -most, most)
 
 
-# Numerators and denominators, beginning with the constant.
+# The coefficients of numerators and denominators, from the constant up.
 _NEAR = (
     (
         3.3871328727963666080, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
@@ -104,27 +104,27 @@ def _ratio(x: Value, coefficients: tuple[Sequence[float], Sequence[float]]) -> V
 
 
 def _polynomial(x: Value, coefficients: Sequence[float]) -> Value:
-    """Return a polynomial by Horner's rule. The coefficients begin with the constant."""
+    """Return the polynomial with these coefficients, from the constant up, by Horner's rule."""
     total = x.graph.constant(coefficients[-1])
     for coefficient in coefficients[-2::-1]:
         total = total * x + coefficient
     return total
 
 
-# Numbers per row in each operator. A batch needs memory for a few times as many per row.
+# The most numbers per row in the result of an operator. A batch needs a few times as much memory per row.
 _NUMBERS = 4096
 
 
 def blocks(rows: Floats) -> Iterator[Floats]:
-    """Yield the rows of a matrix (m, d), as many at a time as an operator can process."""
+    """Return blocks of rows of a matrix (m, d), with as many rows as one operator can process."""
     some = max(1, _NUMBERS // rows.shape[1])
     return (rows[start : start + some] for start in range(0, len(rows), some))
 
 
 Parts = list[Value | None]
-"""Sums over sets of some of the columns each, (n, rows, columns), or None for 0. Halves of the columns are merged."""
+"""Sums over column sets of one size each, (n, rows, groups), or None for 0. Each group of columns has its own sum."""
 Merge = Callable[[Parts, Parts], Parts]
-"""Returns the sums over sets of the columns of both halves."""
+"""Returns the sums for pairs of groups, given those of the first and of the second group of each pair."""
 
 
 def sets_of_size(x: Value, rows: Floats, size: int) -> Value:
@@ -145,7 +145,7 @@ def all_sets(x: Value, rows: Floats, share: float = 1.0) -> Value:
 
 
 def _merged(x: Value, rows: Floats, share: float, start: Callable[[Value], Parts], merge: Merge) -> Value:
-    """Return the last part for all columns, merged from halves."""
+    """Return the last of the sums over sets of all columns. Groups of columns are merged in pairs until one is left."""
     x, sums = x.with_axis(1), []
     for block in blocks(rows):
         terms = x * block
@@ -177,7 +177,7 @@ def _of_one(a: Parts, b: Parts) -> Parts:
 
 
 def _of_two(a: Parts, b: Parts) -> Parts:
-    """Return sums over single columns, and over larger sets: those within one half, and those across both halves."""
+    """Return sums over single columns and over larger sets, those within one group and those across both groups."""
     of_both = _times(_plus(a[0], a[1]), _plus(b[0], b[1]))
     return [_plus(a[0], b[0]), _plus(_plus(a[1], b[1]), of_both)]
 
@@ -195,7 +195,7 @@ def _span(parts: Parts, start: int, stop: int) -> Parts:
 
 
 def _beside(part: Value | None, rest: Value | None) -> Value | None:
-    """Return both parts next to each other, where `rest` is one column, or 0 where it is None."""
+    """Return both next to each other on the last axis. `rest` has one column, or is None for 0."""
     if part is None:
         return None  # the halves have no sum of this size, so a single column has none either
     return part.op("Concat", rest or part.span(0, 1, axis=2) * 0.0, axis=2)

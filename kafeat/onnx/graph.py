@@ -15,13 +15,13 @@ from kafeat.errors import UsageError
 from kafeat.types import Array
 
 MOST_BYTES = (1 << 31) - (1 << 20)
-"""The most bytes of all constants together: protocol buffers end at 2 GiB, and the nodes need some of it."""
+"""The most bytes of all constants together: protocol buffers are limited to 2 GiB, and nodes need space as well."""
 
 _FLOAT32 = np.dtype(np.float32)
 
 
 class Graph:
-    """Operators applied to values. Arrays and numbers among their inputs become constants.
+    """A graph to which operators are added. Arrays and numbers among their inputs become constants.
 
     Real constants are written in `dtype`, the type of the computation. Whole numbers and truth values keep their type.
     Equal constants are written once.
@@ -37,14 +37,14 @@ class Graph:
         self._refused: list[Value] = []
 
     def op(self, kind: str, *inputs: Operand, **attributes: Any) -> Value:
-        """Return the output of one operator."""
+        """Add an operator, and return its output."""
         names = [(x if isinstance(x, Value) else self.constant(x)).name for x in inputs]
         output = f"{self._place}{kind.lower()}_{len(self._nodes)}"
         self._nodes.append(helper.make_node(kind, names, [output], name=output, **attributes))
         return Value(self, output)
 
     def constant(self, values: Array | float) -> Value:
-        """Return an array as a constant, with reals in the dtype of the graph."""
+        """Return an array as a constant of the graph. Real numbers get the dtype of the graph."""
         array = np.asarray(values)
         if array.dtype.kind == "f":
             with np.errstate(over="ignore", under="ignore"):
@@ -59,7 +59,7 @@ class Graph:
         return self._constants[key]
 
     def reserve(self, *lengths: int) -> None:
-        """Refuse a constant of so many reals before it is made, if the file could not hold it."""
+        """Raise an error if a constant of so many real numbers would not fit into the file, before it is made."""
         self._check_size(math.prod(lengths) * self.dtype.itemsize)
 
     def _check_size(self, size: int) -> None:
@@ -71,7 +71,7 @@ class Graph:
 
     @contextmanager
     def inside(self, place: str) -> Iterator[None]:
-        """Let the names of values in the block begin with the place of their step."""
+        """Prefix names of values in the block with the place of their step, for example "steps[0]/fourier/"."""
         outer = self._place
         self._place = f"{outer}{place}/"
         try:
@@ -81,7 +81,7 @@ class Graph:
 
     @contextmanager
     def computing_in(self, dtype: np.dtype[Any]) -> Iterator[None]:
-        """Write constants in another precision in the block. Its values must be cast."""
+        """Write real constants in another dtype in the block. Values that are combined with them must be cast."""
         outer, self.dtype = self.dtype, dtype
         try:
             yield
@@ -89,7 +89,7 @@ class Graph:
             self.dtype = outer
 
     def refuse(self, bad: Value) -> None:
-        """Make the features of a row NaN if `bad` (n, k) holds for one of its entries: a graph has no errors."""
+        """Make a row's features NaN if one of its entries of `bad` (n, k) is true: a graph cannot raise errors."""
         self._refused.append(bad.cast(_FLOAT32).row_max())
 
     def features(self, z: Value) -> Value:
@@ -101,14 +101,14 @@ class Graph:
         return where(bad, np.nan, z)
 
     def proto(self, given: onnx.ValueInfoProto, outputs: dict[Value, onnx.ValueInfoProto]) -> onnx.GraphProto:
-        """Return the graph with the input `given`. `outputs` maps the values that it returns to their declarations."""
+        """Return the finished graph with the input `given`. `outputs` maps each output value to its declaration."""
         for value, info in outputs.items():
             self._nodes.append(helper.make_node("Identity", [value.name], [info.name], name=info.name))
         return helper.make_graph(self._nodes, "kafeat", [given], list(outputs.values()), self._tensors)
 
 
 def _operator(kind: str, *, reflected: bool = False) -> Callable[[Value, Operand], Value]:
-    """Return the method of an operator of Python; a reflected one has the value on its right."""
+    """Return a method of `Value` for a Python operator. If it is reflected, the value is the right operand."""
 
     def method(x: Value, other: Operand) -> Value:
         return x.graph.op(kind, other, x) if reflected else x.graph.op(kind, x, other)
@@ -117,15 +117,15 @@ def _operator(kind: str, *, reflected: bool = False) -> Callable[[Value, Operand
 
 
 class Value:
-    """A tensor of a graph. Formulas of values, arrays and numbers add their operators to the graph."""
+    """A tensor of a graph. Python formulas of values, arrays and numbers add their operators to the graph."""
 
-    __array_ufunc__ = None  # NumPy leaves `array * value` to the value
+    __array_ufunc__ = None  # NumPy leaves `array * value` to this class
 
     def __init__(self, graph: Graph, name: str) -> None:
         self.graph, self.name = graph, name
 
     def op(self, kind: str, *others: Operand, **attributes: Any) -> Value:
-        """Return the output of one operator whose first input is this value."""
+        """Add an operator whose first input is this value, and return its output."""
         return self.graph.op(kind, self, *others, **attributes)
 
     __add__ = _operator("Add")
@@ -153,13 +153,13 @@ class Value:
         return self.op("Not")
 
     def cast(self, dtype: np.dtype[Any]) -> Value:
-        """Return the same numbers in another type."""
+        """Return the same numbers in another dtype."""
         return self.op("Cast", to=helper.np_dtype_to_tensor_dtype(dtype))
 
     def matmul(self, matrix: Array) -> Value:
         """Return x (n, d) times a matrix (d, m).
 
-        As a Gemm: onnxruntime merges a scalar next to a MatMul into it, rounded to float32 even in float64 graphs.
+        It is a Gemm, because onnxruntime merges scalars into a neighbouring MatMul, rounded to float32 even in float64.
         """
         return self.op("Gemm", matrix)
 
@@ -175,7 +175,7 @@ class Value:
         return self.sum(1, keepdims=1)
 
     def row_max(self) -> Value:
-        """Return the largest entry of every row, (n, 1). Axis is 1: with −1, onnxruntime fails without rows."""
+        """Return the largest entry of every row, (n, 1). With axis −1 for 1, onnxruntime would fail without rows."""
         if self.graph.opset >= 18:
             return self.op("ReduceMax", np.array([1]), keepdims=1)
         return self.op("ReduceMax", axes=[1], keepdims=1)
@@ -189,11 +189,11 @@ class Value:
         return self.op("Unsqueeze", np.array([axis]))
 
     def columns(self, indices: Array) -> Value:
-        """Return some columns of x, in that order."""
+        """Return the columns of x with these indices, in this order."""
         return self.op("Gather", indices.astype(np.int64), axis=1)
 
     def span(self, start: int, stop: int, axis: int = 1) -> Value:
-        """Return the columns of x from `start` to before `stop`."""
+        """Return the columns of x from `start` to `stop` − 1."""
         return self.op("Slice", np.array([start]), np.array([stop]), np.array([axis]))
 
 

@@ -1,8 +1,8 @@
 """A feature map as an ONNX model: its inputs, the operators of its steps one after the other, and its predictor.
 
-A function in `steps/` adds the operators of each kind. Plain numbers are inputs as they are, and categories are numbers
-that become their codes. If all categories of a column are whole numbers, the input is the number itself. Otherwise it
-is the place of the category in the list in the metadata.
+A function in `steps/` adds the operators of each kind. Plain numbers are inputs as they are. A category is given as a
+number, which the graph turns into a code: the category itself if all categories of the column are whole numbers,
+otherwise its position in the list in the metadata.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from kafeat.onnx.graph import Graph, Value, beside, where
 from kafeat.types import Array
 
 _WHOLE = re.compile(r"-?[0-9]+")
-# Not all larger whole numbers are numbers of float32.
+# float32 can represent all whole numbers up to here.
 _LARGEST = 1 << 24
 
 Emit = Callable[[FittedStep, Value], Value]
-"""Adds the operators of a fitted step, which turn x (n, d) into its image. Refuses what no operator can compute."""
+"""Adds the operators of a fitted step for x (n, d), and returns its outputs. Raises an error if ONNX has none."""
 
 
 def coded(columns: Columns) -> dict[int, Categories]:
-    """Return the features that are codes of categories, by place."""
+    """Return the categories of each feature that is a code, by the position of the feature."""
     categories, at = {}, 0
     for column in columns.features:
         if isinstance(column.categories, Categories):
@@ -53,20 +53,20 @@ def coded(columns: Columns) -> dict[int, Categories]:
 
 
 def takes_numbers(categories: Categories) -> bool:
-    """Return True if the graph's inputs are the categories themselves, not their codes."""
+    """Return True if the graph's input is the category itself, not its code, because all are whole numbers."""
     whole = [int(value) for value in categories.values if _WHOLE.fullmatch(value)]
     return len(set(whole)) == len(categories.values) and max(map(abs, whole)) <= _LARGEST
 
 
 def numbers_of(categories: Categories) -> Array:
-    """Return the graph's input for each category, in the order of their codes."""
+    """Return the number that stands for each category in the graph's input, in the order of codes."""
     if takes_numbers(categories):
         return np.array([float(value) for value in categories.values])
     return np.arange(len(categories.values), dtype=np.float64)
 
 
 def category_metadata(columns: Columns) -> dict[str, Any]:
-    """Return per column of categories their list, and whether the input is the number itself or its place in it."""
+    """Return for each column of categories their list, and whether the input is the number itself or its position."""
     names = columns.names
     return {
         names[j]: {
@@ -79,7 +79,7 @@ def category_metadata(columns: Columns) -> dict[str, Any]:
 
 
 def emit_columns(columns: Columns, x: Value, dtype: np.dtype[Any]) -> Value:
-    """Return the rows as the first step sees them, in `dtype`. Refuse the rows that a reader would refuse."""
+    """Return the rows as the first step reads them, in `dtype`. Rows that a reader would refuse are refused."""
     categories, graph = coded(columns), x.graph
     with graph.computing_in(dtype), graph.inside("columns"):
         bad = ~_finite(x)
@@ -101,9 +101,9 @@ def emit_columns(columns: Columns, x: Value, dtype: np.dtype[Any]) -> Value:
 
 
 def _code(x: Value, categories: Categories) -> Value:
-    """Return the code of each number (n, 1), or −1 for an unknown or missing one, which is refused unless allowed."""
+    """Return the code of each number (n, 1). Unknown or missing ones get −1 if they are allowed, or are refused."""
     numbers, graph = numbers_of(categories), x.graph
-    # A one in the place of the category, multiplied by the places from 1 on.
+    # A one-hot row times 1, 2, 3, … is the position of the category, counted from 1.
     hits = x.op("Equal", numbers[None, :]).cast(graph.dtype)
     code = hits.matmul(np.arange(1.0, len(numbers) + 1)[:, None]) - 1.0
     if categories.rest:
@@ -122,7 +122,7 @@ def _finite(x: Value) -> Value:
 
 
 def convertible() -> tuple[str, ...]:
-    """Return the kinds that a graph can have, in alphabetical order."""
+    """Return the kinds of steps that can be exported, in alphabetical order."""
     return tuple(sorted(_emitters()))
 
 
@@ -148,7 +148,7 @@ def emit_chain(chain: Chain, x: Value, dtype: np.dtype[Any]) -> Value:
 
 
 def _cast(x: Value, dtype: np.dtype[Any], wanted: np.dtype[Any]) -> Value:
-    """Return x, which is of `dtype`, as a step wants it. Refuse a row with a number that this cannot hold."""
+    """Cast x from `dtype` to the dtype that a step reads. Rows with numbers that it cannot hold are refused."""
     if dtype == wanted:
         return x
     if wanted != DOUBLE:
@@ -171,7 +171,7 @@ def _emitters() -> dict[str, Emit]:
 def _emitter(kind: str) -> Emit:
     if kind not in _emitters():
         raise UsageError(
-            f"kind: expected a step that ONNX has operators for, got {kind}; these have a form: "
+            f"kind: expected a step that ONNX has operators for, got {kind}; these can be exported: "
             f"{', '.join(convertible())}"
         )
     return _emitters()[kind]
@@ -194,9 +194,9 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
     Returns
     -------
     onnx.ModelProto
-        A graph with the input `X`, (N, d) in the dtype that the map reads, and the output `Z`, (N, D) in the map's own;
-        N may be 0. A map that ends in a predictor also has the output `P`, (N, k) in float64: numbers or probabilities.
-        A row that `transform` refuses gives NaN.
+        A graph with the input `X`, (N, d) in the dtype that the map reads, and the output `Z`, (N, D) in the map's
+        dtype; N may be 0. A map that ends in a predictor also has the output `P`, (N, k) in float64: numbers or
+        probabilities. A row that `transform` refuses gives NaN.
 
     Raises
     ------
@@ -207,7 +207,7 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
     if not LOWEST_OPSET <= opset <= highest:
         raise UsageError(f"opset: expected {LOWEST_OPSET} to {highest}, got {opset}")
     fm = model if isinstance(model, FeatureMap) else load(model)
-    # Bound first, because this refuses numbers that the map's dtype cannot hold.
+    # Before the graph, because this checks that the map's dtype can hold the numbers of the steps.
     reads = fm.input_dtype
     d, D, dtype = fm.n_features_in, fm.n_components, np.dtype(fm.dtype)
     graph = Graph(opset, dtype)
@@ -220,7 +220,7 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
     proto = helper.make_model(
         graph.proto(_info(INPUT, reads, d), outputs),
         opset_imports=opsets,
-        # The lowest that the operators allow, for the sake of old programs.
+        # the lowest version that the operators allow, so that old programs can read the file
         ir_version=helper.find_min_ir_version_for(opsets),
         producer_name="kafeat",
         producer_version=__version__,

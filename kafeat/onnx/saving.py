@@ -23,18 +23,18 @@ from kafeat.onnx.model import INPUT, OPSET, coded, numbers_of, to_model
 from kafeat.runtime.run import InMemory, RowPolicy, run
 from kafeat.types import Floats, Mask
 
-# A step at which float64 still resolves how far the features move, and the number of draws.
+# The relative size of random changes, whose effects float64 still resolves, and how often they are drawn.
 _STEP = 1e-6
 _DRAWS = 2
-# Sums of fewer terms count as if they had this many.
+# Rounding in sums of fewer terms is treated as if they had this many.
 _LEAST_TERMS = 1024
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """The largest difference of a feature over `rows` rows, and the difference that rounding explains in that row.
+    """The largest difference between graph and map on `rows` rows, and what rounding explains in that row.
 
-    Both refuse `refused` other rows. If they disagree, the row is one with a larger difference than rounding explains.
+    Both refuse `refused` other rows. If they disagree, the row is one whose difference rounding does not explain.
     """
 
     rows: int
@@ -45,7 +45,7 @@ class Agreement:
 
 
 def compare(fm: FeatureMap, data: bytes) -> Agreement:
-    """Compare the model with `transform`, and `predict`, on probe rows and on none."""
+    """Compare the ONNX model with the map's features and predictions, on probe rows and on no rows."""
     graph, codes = _session(data), probe_rows(fm)
     Z, given = features(fm, codes), as_given(fm.columns, codes)
     refused: Mask = np.asarray(np.isnan(Z).any(axis=1))
@@ -67,8 +67,8 @@ def compare(fm: FeatureMap, data: bytes) -> Agreement:
 
 
 def _compared(G: Floats, Z: Floats, refused: Mask) -> tuple[Floats, bool]:
-    """Return the largest difference in each row that is not refused, and whether shapes and refusals agree."""
-    # For a row that the map refuses, the graph has no outputs either: they are NaN or have overflowed.
+    """Return the largest difference in each row that is not refused, and whether shapes and refused rows agree."""
+    # In a row that the map refuses, the graph's outputs must not be finite either.
     fits = G.shape == Z.shape and not np.isfinite(G[refused]).all(axis=1).any()
     difference: Floats = np.abs(G[~refused].astype(np.float64) - Z[~refused]).max(axis=1, initial=0.0)
     difference[np.isnan(difference)] = np.inf
@@ -84,10 +84,10 @@ def _session(data: bytes) -> Callable[[Floats], list[Floats]]:
             f"export: expected onnxruntime, got: {error}; pip install 'kafeat[onnx]', or --no-check"
         ) from None
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # errors are raised as exceptions
+    options.log_severity_level = 4  # do not print errors, which are raised as exceptions
     try:
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime does not name their classes
+    except Exception as error:  # onnxruntime does not document the classes
         raise UsageError(
             f"opset: expected a model that onnxruntime {onnxruntime.__version__} runs, got: {error}"
         ) from None
@@ -107,11 +107,11 @@ def features(fm: FeatureMap, codes: Floats, what: What = "features") -> Floats:
 
 
 def rounding(fm: FeatureMap, codes: Floats) -> Floats:
-    """Bound how far rounding moves each row's features, (n,), by the map's own sensitivity.
+    """Bound the rounding errors of each row's features, (n,), by how sensitive the map is to small changes.
 
-    To first order, a stable evaluation in precision ε is the exact one for inputs and a state that are each off by ε,
-    which is measured in float64. Sums of n terms add their roundings as a random walk, √n times one. The ε of the row's
-    largest feature accounts for what follows the sums. Steps before the cast of a float32 map are off by float64's ε.
+    To first order, a stable computation in precision ε gives the exact result for inputs and a state that are off by ε.
+    The effect of such changes is measured in float64. Errors of sums of n terms grow like a random walk, by √n. ε times
+    the largest feature covers what follows the sums. Steps before the cast of a float32 map have the ε of float64.
     """
     chain = fm.chain
     X: Floats = codes.astype(np.float64)
@@ -128,10 +128,10 @@ def rounding(fm: FeatureMap, codes: Floats) -> Floats:
 
 
 def prediction_rounding(fm: FeatureMap, Z: Floats, allowed: Floats) -> Floats:
-    """Bound how far predicted numbers move, (n,), if the features Z (n, D) of a row move by `allowed` (n,).
+    """Bound how far predictions move, (n,), if the features Z (n, D) of a row move by `allowed` (n,).
 
-    A score moves by Σ|w| times as much, and by the rounding of its product, √D times ε of Σ|wz| as a random walk. A
-    probability moves by at most twice the largest move of a score, divided by the temperature.
+    A score moves by Σ|w| times as much, and by the rounding error of its product, √D ε Σ|wz|. A probability moves by at
+    most twice the largest move of a score, divided by the temperature.
     """
     state = fm.needed_predictor().fitted.state
     w, eps = np.abs(state["weights"]), float(np.finfo(DOUBLE if state["wide"] else fm.dtype).eps)
@@ -149,7 +149,7 @@ def _doubles(chain: Chain, X: Floats) -> Floats:
 
 
 def _moved(chain: Chain, X: Floats) -> Floats:
-    """Measure how far the features of each row move, (n,), per relative change of rows X (n, d) and state."""
+    """Return how far each row's features move, (n,), per relative size of random changes of rows X (n, d) and state."""
     rng = np.random.default_rng(1)
     exact, moved = _doubles(chain, X), np.zeros(len(X))
     for _ in range(_DRAWS):
@@ -176,7 +176,7 @@ _MISSING = 0.05
 
 
 def probe_rows(fm: FeatureMap) -> Floats:
-    """Return probe rows (n, d), in the dtype that the map reads, with codes. A map always gets the same ones."""
+    """Return rows (n, d) to compare on, with codes of categories. A map always gets the same random rows."""
     rng = np.random.default_rng(0)
     X = _within(fm, rng)
     plain = np.ones(fm.n_features_in, dtype=bool)
@@ -190,7 +190,7 @@ def probe_rows(fm: FeatureMap) -> Floats:
 
 def _within(fm: FeatureMap, rng: np.random.Generator) -> Floats:
     shape = (_ROWS, fm.n_features_in)
-    if fm.column_ranges is None:  # files of older versions: use numbers of both signs and of one
+    if fm.column_ranges is None:  # in old files: take rows of both signs, and positive rows
         X = rng.standard_normal(shape)
         X[::2] = np.abs(X[::2])
         return X.astype(fm.input_dtype)
@@ -208,7 +208,7 @@ def _within(fm: FeatureMap, rng: np.random.Generator) -> Floats:
 
 
 def as_given(columns: Columns, codes: Floats) -> Floats:
-    """Return the same rows as inputs of the graph: categories as their numbers, unknown ones as another number."""
+    """Return rows with codes as inputs of the graph: numbers of categories, and another number for unknown ones."""
     X = codes.copy()
     for j, categories in coded(columns).items():
         numbers = numbers_of(categories)
@@ -246,7 +246,7 @@ def export(
     overwrite: bool = True,
     fsync: bool = True,
 ) -> Exported:
-    """Write a map as an ONNX model, whole or not at all. ONNX's checker tests the model first.
+    """Write a map as an ONNX file, completely or not at all. ONNX's checker tests the model first.
 
     Parameters
     ----------
@@ -257,8 +257,8 @@ def export(
     opset : int, default 17
         ONNX operator set of the graph, at least 13.
     check : bool, default True
-        Run the graph by onnxruntime on rows within the range that the fit has seen. The features must agree with those
-        of `transform` but for rounding.
+        Run the graph by onnxruntime on rows within the range of the training rows. The features must agree with those
+        of `transform`, except for rounding.
     overwrite : bool, default True
         Replace an existing file.
     fsync : bool, default True

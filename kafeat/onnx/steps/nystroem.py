@@ -1,4 +1,4 @@
-"""The Nyström map as operators. Each kernel between rows and landmarks is a function with its name."""
+"""The Nyström map as operators. Each kernel between rows and landmarks has a function of the same name."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def all_subsets(x: Value, of: Landmarks, p: KernelParameters) -> Value:
 
 
 def cosine(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
-    """x·l/(‖x‖‖l‖), and 0 where one of them is 0."""
+    """x·l/(‖x‖‖l‖), and 0 where one of the rows is 0."""
     lengths = np.linalg.norm(of.doubles, axis=1, keepdims=True)
     # Divide by the largest entry first, so that squares stay within the dtype.
     x = x / positive_or_one(abs(x).row_max())
@@ -101,23 +101,23 @@ def hellinger(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
 
 
 def precomputed(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
-    """Return columns of the row, which already holds k(x, ·). Landmarks are numbers of columns."""
+    """Return the columns of the landmarks, which are column numbers: a row already holds k(x, ·)."""
     return x.columns(of.rows) / of.scale
 
 
 def rbf(x: Value, of: Landmarks, p: KernelParameters) -> Value:
-    """exp(−γr²)."""
+    """exp(−γ‖x − l‖²)."""
     return _squared(x, of, -p.gamma).op("Exp")
 
 
 def rational_quadratic(x: Value, of: Landmarks, p: KernelParameters) -> Value:
-    """(1 + γr²/α)^{−α}."""
+    """(1 + γ‖x − l‖²/α)^{−α}."""
     alpha = p.alpha
     return (log1p(_squared(x, of, p.gamma / alpha)) * -alpha).op("Exp")
 
 
 def matern(x: Value, of: Landmarks, p: KernelParameters) -> Value:
-    """With s = √(2νγ)·r: e^{−s}, (1 + s)e^{−s}, (1 + s + s²/3)e^{−s} for ν = ½, 3/2, 5/2."""
+    """e^{−s}, (1 + s)e^{−s}, (1 + s + s²/3)e^{−s} for ν = ½, 3/2, 5/2, with s = √(2νγ)·‖x − l‖."""
     nu = p.nu
     if nu not in (0.5, 1.5, 2.5):
         raise UsageError(
@@ -133,7 +133,7 @@ def matern(x: Value, of: Landmarks, p: KernelParameters) -> Value:
 
 
 def _squared(x: Value, of: Landmarks, factor: float) -> Value:
-    """Return c‖x − l‖² by one product, around a centre that reduces cancellation."""
+    """Return c‖x − l‖² for c = `factor` by one matrix product, around a centre that reduces cancellation."""
     centre = (of.doubles.mean(axis=0) if of.centre is None else of.centre).astype(x.graph.dtype)
     moved = of.doubles - centre
     norms = np.einsum("ij,ij->i", moved, moved)
@@ -145,7 +145,7 @@ def _squared(x: Value, of: Landmarks, factor: float) -> Value:
 
 
 Terms = Callable[[Value, Floats], Value]
-"""Returns the terms of the sum, (n, some, d), for x (n, 1, d) and landmarks (some, d)."""
+"""Returns the terms of a sum over columns, (n, k, d), for x (n, 1, d) and k landmarks (k, d)."""
 
 
 def _summed(x: Value, landmarks: Floats, terms: Terms) -> Value:
@@ -196,7 +196,7 @@ def additive_chi2(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
 
 
 def chi2(x: Value, of: Landmarks, p: KernelParameters) -> Value:
-    """exp(−γ Σ_i (x_i − l_i)²/(x_i + l_i)), the sum being that of x + l − 4xl/(x + l)."""
+    """exp(−γ Σ_i (x_i − l_i)²/(x_i + l_i)), whose terms are x_i + l_i − 4x_i l_i/(x_i + l_i)."""
     harmonic = _harmonic(x, of.doubles) * 4.0
     sums: Value = x.row_sum() + of.doubles.sum(axis=1)
     return ((harmonic - sums).op("Min", 0.0) * p.gamma).op("Exp")

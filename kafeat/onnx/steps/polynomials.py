@@ -39,7 +39,7 @@ def emit_polynomial_features(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_random_maclaurin(fitted: FittedStep, x: Value) -> Value:
-    """Return products with random signs, level by level from the last. Level j multiplies the outputs of degree ≥ j."""
+    """Return random Maclaurin features: level j multiplies the outputs of degree ≥ j by sums with random signs."""
     state = fitted.state
     parts = _carried(x, cast(RandomMaclaurin, fitted.step).exact_terms(state))
     drawn = _random_products(state, float(np.sqrt(float(state["gamma"]))), x)
@@ -52,7 +52,7 @@ def emit_random_maclaurin(fitted: FittedStep, x: Value) -> Value:
 
 
 def _random_products(state: State, root: float, x: Value) -> Value | None:
-    """Return the outputs of degree 1 and more, which come first, in descending degree."""
+    """Return the outputs of degree 1 and above, in descending order of degree, or None if there are none."""
     degrees, weights = state["degrees"], state["weights"]
     levels = int(degrees.max(initial=0))
     counts = [int((degrees >= level).sum()) for level in range(1, levels + 1)]
@@ -71,7 +71,7 @@ def _random_products(state: State, root: float, x: Value) -> Value | None:
 
 
 def emit_random_subsets(fitted: FittedStep, x: Value) -> Value:
-    """Return sums over sets of columns with random signs, and the sets that are carried exactly."""
+    """Return the exact terms, then sums over sets of columns with random signs."""
     step, state = cast(RandomSubsets, fitted.step), fitted.state
     root = float(np.sqrt(float(state["gamma"])))
     m, least = len(state["signs"]), step.least_set(state)
@@ -85,7 +85,7 @@ def emit_random_subsets(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_tensor_sketch(fitted: FittedStep, x: Value) -> Value:
-    """Return products of the spectra of count sketches. Each is a matrix product, because all of it is linear."""
+    """Return products of spectra of count sketches. Each spectrum is linear in x, and so one matrix product."""
     step, d = cast(TensorSketch, fitted.step), fitted.n_features_in
     taken, terms = step.spectrum(fitted.state, d), step.exact_terms(fitted.state)
     x.graph.reserve(step.degree, taken.size, 2, d + 1)
@@ -97,12 +97,12 @@ def emit_tensor_sketch(fitted: FittedStep, x: Value) -> Value:
 
 
 def _without_terms(x: Value, matrices: list[Array], terms: ExactTerms, d: int) -> list[Value]:
-    """Return Π_q M_q [x, 1] without terms that other outputs carry, as real and imaginary parts if complex."""
+    """Return Π_q M_q [x, 1] without exact terms, as one value, or as real and imaginary part if it is complex."""
     parts = _form_product(x, matrices, d)
     if terms.constant is None:
         return parts
     constants = np.stack([matrix[:, -1] for matrix in matrices])
-    # the matrix M (m, d + 1) with M [x, 1] equal to these terms
+    # the matrix M (m, d + 1) for which M [x, 1] are the exact terms
     carried = np.zeros_like(matrices[0])
     carried[:, -1] = constants.prod(axis=0)
     if terms.linear is not None:
@@ -113,7 +113,7 @@ def _without_terms(x: Value, matrices: list[Array], terms: ExactTerms, d: int) -
 
 
 def _form_product(x: Value, matrices: Sequence[Array], n_features: int) -> list[Value]:
-    """Return the entrywise product of M [x, 1] for matrices M (m, n_features + 1), or of M x without the last column.
+    """Return the entrywise product of M [x, 1] for matrices M (m, n_features + 1), or of M x for (m, n_features).
 
     It is one value for real matrices, or the real and the imaginary part for complex ones.
     """
@@ -135,27 +135,27 @@ def _times(a: list[Value], b: list[Value]) -> list[Value]:
 
 
 def _beside_terms(x: Value, terms: ExactTerms, parts: list[Value], left: int) -> Value:
-    """Return the outputs that carry terms exactly, then the others, and zeros in `left` more outputs."""
+    """Return the exact terms, then the other outputs, then `left` outputs of 0."""
     if left:
         parts = [*parts, same_in_all_rows(x, np.zeros(left))]
     return beside([*_carried(x, terms), *parts])
 
 
 def _carried(x: Value, terms: ExactTerms) -> list[Value]:
-    """Return the outputs that carry terms exactly."""
+    """Return the outputs of the exact terms."""
     linear = [] if terms.linear is None else [x * terms.linear]
     constant = [] if terms.constant is None else [same_in_all_rows(x, np.array([terms.constant]))]
     return [*constant, *linear]
 
 
 def _in_frequency(spectrum: list[Value], taken: Spectrum) -> Value:
-    """Return the Re P_k and Im P_k that are used, alternating."""
+    """Return the outputs in the frequency domain: the chosen Re P_k and Im P_k, alternating."""
     places = taken.frequencies + taken.size * taken.imaginary
     return beside(spectrum).columns(places) * taken.amplitudes
 
 
 def _in_time(spectrum: list[Value], taken: Spectrum) -> Value:
-    """Return the inverse transform as a matrix product. For a real sketch, one of each ±k is enough."""
+    """Return the outputs in the time domain by one matrix product. The sketch is real, so one of each ±k is enough."""
     D = taken.length
     spectrum[0].graph.reserve(2 * (D // 2 + 1), D)
     k = np.arange(D // 2 + 1)
@@ -165,7 +165,7 @@ def _in_time(spectrum: list[Value], taken: Spectrum) -> Value:
 
 
 def emit_tensor_srht(fitted: FittedStep, x: Value) -> Value:
-    """Return products of sampled Hadamard transforms, written out as matrices."""
+    """Return products of sampled Hadamard transforms, each by multiplication with its matrix."""
     step, d = cast(TensorSrht, fitted.step), fitted.n_features_in
     matrices, terms = _hadamard_factors(x.graph, step, fitted), step.exact_terms(fitted.state)
     parts = _without_terms(x, matrices, terms, d)

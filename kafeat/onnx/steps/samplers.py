@@ -29,7 +29,7 @@ from kafeat.types import Floats, State
 
 
 def emit_fourier(fitted: FittedStep, x: Value) -> Value:
-    """Return random Fourier features: the frequencies written out, one matrix product, cosines."""
+    """Return random Fourier features: cosines of one product with the matrix of frequencies."""
     step = cast(Fourier, fitted.step)
     scales = length_scales(step.length_scale, fitted.n_features_in)
     return _cosines(fitted.state, fitted.n_features_in, x, scales)
@@ -63,7 +63,7 @@ def _frequencies(graph: Graph, state: State, n_features: int) -> Floats:
 
 
 def emit_arc_cosine(fitted: FittedStep, x: Value) -> Value:
-    """Return one matrix product, then rectified linear units or steps."""
+    """Return rectified linear units, or steps, of one matrix product."""
     step = cast(ArcCosine, fitted.step)
     scale = float(np.sqrt(2.0 / step.n_components))
     products = product(x, fitted.state["directions"] * (scale if step.order else 1.0))
@@ -78,7 +78,7 @@ def emit_arc_cosine(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_positive_exponential(fitted: FittedStep, x: Value) -> Value:
-    """Return exponents by one matrix product, then one exponential."""
+    """Return exponentials of exponents from one matrix product."""
     step = cast(PositiveExponential, fitted.step)
     w, shifts, root = exponent_terms(fitted.state, step.n_components)
     angles, scaled = product(x, w), x * root
@@ -92,7 +92,7 @@ def emit_positive_exponential(fitted: FittedStep, x: Value) -> Value:
 
 
 def _refuse_range(exponents: Value) -> None:
-    """Refuse a row whose largest output overflows the dtype, or is 0 in it, because its kernel is lost."""
+    """Refuse a row whose largest output overflows or vanishes: its kernel would be lost."""
     graph, largest = exponents.graph, exponents.row_max()
     bounds = np.finfo(graph.dtype)
     graph.refuse(~((largest > float(np.log(bounds.tiny))) & (largest < float(np.log(bounds.max)))))
@@ -130,21 +130,21 @@ def emit_intersection_bins(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_projection(fitted: FittedStep, x: Value) -> Value:
-    """Return A x with the matrix written out."""
+    """Return A x for the projection as a dense matrix A."""
     step, state, d = cast(Projection, fitted.step), fitted.state, fitted.n_features_in
     x.graph.reserve(step.n_features_out(state, d), d)
     return product(x, step.written_out(state, d))
 
 
 def emit_union(fitted: FittedStep, x: Value) -> Value:
-    """Return parallel chains, each on its columns and times the root of its weight."""
+    """Return the outputs of all chains, each on its own columns and times the root of its weight."""
     step = cast(Union, fitted.step)
     parts = zip(step.maps, _maps(step, fitted, x), strict=True)
     return beside([z if part.weight == 1.0 else z * np.sqrt(part.weight) for part, z in parts])
 
 
 def emit_product(fitted: FittedStep, x: Value) -> Value:
-    """Return all products of the outputs of the chains, or products of random sums of them."""
+    """Return all products of outputs of the chains, or products of random sums of each chain's outputs."""
     step = cast(Product, fitted.step)
     outputs = _maps(step, fitted, x)
     if step.n_components is not None:

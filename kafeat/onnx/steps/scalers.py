@@ -31,7 +31,7 @@ def emit_clip(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_impute(fitted: FittedStep, x: Value) -> Value:
-    """Return x with the fill in place of NaN."""
+    """Return x with each NaN replaced by the fill of its column."""
     return where(x.op("IsNaN"), fitted.state["fill"], x)
 
 
@@ -77,7 +77,7 @@ def _norms(step: Normalize, x: Value) -> Value:
 
 
 def emit_one_hot(fitted: FittedStep, x: Value) -> Value:
-    """Return zeros, and a one where a code points."""
+    """Return the other columns, then for each code a one at its output, and zeros elsewhere."""
     columns = fitted.state["columns"]
     kept = others(fitted.state, fitted.n_features_in)
     parts = [x.columns(kept)] if len(kept) else []
@@ -91,7 +91,7 @@ def emit_one_hot(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_missing_indicator(fitted: FittedStep, x: Value) -> Value:
-    """Return the rows, followed by ones in place of NaN and zeros elsewhere."""
+    """Return the rows, followed by columns that are 1 where a column is NaN, and 0 elsewhere."""
     columns = fitted.state["columns"]
     if not len(columns):
         return x
@@ -99,7 +99,7 @@ def emit_missing_indicator(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_pca(fitted: FittedStep, x: Value) -> Value:
-    """Return (x − μ)V/σ."""
+    """Return the principal components (x − μ)V/σ."""
     state = fitted.state
     return product(x - state["mean"], state["components"]) / state["scale"]
 
@@ -116,7 +116,7 @@ def emit_power(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_quantile(fitted: FittedStep, x: Value) -> Value:
-    """Return ranks by counting the quantiles at or below a value, and the normal quantile by rational functions."""
+    """Return ranks by counting the quantiles at or below a value, or their normal quantiles by rational functions."""
     step, columns = cast(Quantile, fitted.step), np.ascontiguousarray(fitted.state["quantiles"].T)
     each = x.with_axis(2)
     at_or_below = _level(x, columns, each >= columns)
@@ -126,7 +126,7 @@ def emit_quantile(fitted: FittedStep, x: Value) -> Value:
 
 
 def _level(x: Value, columns: Floats, passed: Value) -> Value:
-    """Interpolate in the segment after the quantiles that are `passed` (n, d, q). Columns are (d, q)."""
+    """Return F(x) between quantiles `columns` (d, q), given which of them x has `passed` (n, d, q)."""
     d, q = columns.shape
     count = passed.cast(x.graph.dtype).sum(2)
     end = count.op("Clip", 1.0, float(q - 1)).cast(np.dtype(np.int64))
@@ -168,7 +168,7 @@ def _outputs(value: Value, part: str, cyclic: bool) -> list[Value]:
 
 
 class _Calendar:
-    """The operators for one column of times. NaN stays NaN in every part."""
+    """The calendar of one column of times, computed by operators. NaN stays NaN in every part."""
 
     def __init__(self, seconds: Value) -> None:
         self._seconds = seconds
@@ -194,12 +194,12 @@ class _Calendar:
         return {"year": self._year, "month": self._month, "day": self._day}[part]
 
     def _date(self) -> None:
-        """Set year, month and day."""
+        """Compute year, month and day."""
         shifted = self._days + 719_468.0
         era = _quotient(shifted, _ERA)
-        day = shifted - era * float(_ERA)  # within the era, from 0
+        day = shifted - era * float(_ERA)  # day of the era of 400 years
         leaps = _quotient(day, 1460) - _quotient(day, 36_524) + _quotient(day, 146_096)
-        year = _quotient(day - leaps, 365)  # within the era
+        year = _quotient(day - leaps, 365)  # year of the era
         from_march = day - (year * 365.0 + (_quotient(year, 4) - _quotient(year, 100)))
         month = _quotient(from_march * 5.0 + 2.0, 153)  # 0 is March
         start = _quotient(month * 153.0 + 2.0, 5)
@@ -210,7 +210,7 @@ class _Calendar:
         self._year = year + era * 400.0 + after_december
 
     def _day_of_year(self) -> Value:
-        """Return the day of the year, from the days since 1 March, which are 306 up to the end of December."""
+        """Return the day of the year from the days since 1 March. The 306th of them ends December."""
         early = _quotient(self._from_march, 306)
         leap = _divides(4, self._year) + _divides(400, self._year) - _divides(100, self._year)
         march = self._from_march + 60.0 + leap
@@ -224,7 +224,7 @@ def _divides(divisor: int, x: Value) -> Value:
 
 
 def _quotient(x: Value, divisor: int) -> Value:
-    """Return ⌊x/divisor⌋. The rounded quotient of whole numbers is below the next whole number if the exact one is."""
+    """Return ⌊x/divisor⌋. For whole numbers, rounding never lifts a quotient to the next whole number."""
     return (x / float(divisor)).op("Floor")
 
 

@@ -21,12 +21,16 @@ from kafeat.chain.tiles import run_tiles
 from kafeat.contract.checks import arrays_of, check_arrays
 from kafeat.contract.step import Transform
 from kafeat.contract.tile import InputRows, SparseRows, TextRows, numbers_of
+from kafeat.errors import first_of, quoted
+from kafeat.io.columns.columns import Columns
 from kafeat.runtime.column_means import ColumnMeans
 from kafeat.types import Array, ArrayOf, Floats
 
 MOST_ROWS = 10_000
 """Largest number of rows for the mean of the training features: more rows cost time but add little power."""
 _PAIRS = 512
+LEAST_TOLD = 10
+"""Number of rows of which none has a known category of a column only if something is wrong."""
 
 
 def traces(features: Floats, rng: np.random.Generator) -> Floats:
@@ -147,6 +151,28 @@ class ColumnRanges:
         if (np.isnan(low) != np.isnan(high)).any() or (low > high).any():
             raise ValueError("seen: expected every low at or below its high")
         return cls(low, high)
+
+
+class SeenCategories:
+    """A record of the columns of categories in which some row has a known one."""
+
+    def __init__(self, columns: Columns) -> None:
+        n_categories = columns.n_categories
+        coded = {j: name for name, j in columns.inputs if n_categories[j]}
+        self._names, self._places, self._known = [*coded.values()], [*coded], np.zeros(len(coded), bool)
+
+    def add(self, X: InputRows) -> None:
+        """Add rows (n, d). Several threads may call this."""
+        if not self._known.all():
+            places = np.searchsorted(X.plain, self._places) if isinstance(X, TextRows) else self._places
+            self._known |= (numbers_of(X)[:, places] >= 0.0).any(axis=0)
+
+    def unknown(self, rows: int) -> str | None:
+        """Return a sentence about columns without any, or None. In few rows, there may be none by chance."""
+        names = [quoted(name) for name, known in zip(self._names, self._known, strict=True) if not known]
+        if not names or rows < LEAST_TOLD:
+            return None
+        return f"column {first_of(names)}: expected some categories that the model knows, got none of them"
 
 
 def _numbers(X: InputRows) -> Array | slice:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -13,11 +14,11 @@ from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.program import Program
 from kafeat.chain.tiles import Made, tiles, with_good_rows
 from kafeat.contract.tile import InputRows, SparseRows
-from kafeat.errors import DataError, InvalidValueError, UsageError
+from kafeat.errors import DataError, InvalidValueError, KafeatWarning, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.runtime.column_means import column_sums
-from kafeat.runtime.column_ranges import ColumnRanges
+from kafeat.runtime.column_ranges import LEAST_TOLD, ColumnRanges, SeenCategories
 from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.ordered_map import ordered_map, prefetch
 from kafeat.types import Array, Floats, Mask
@@ -68,12 +69,14 @@ class RowPolicy:
         column_ranges: Ranges of the columns, to count the values outside; None: do not count.
         sums: True sums the features and the input columns.
         advice: End of the message about a bad row, with its remedy.
+        categories: Recorder of known categories, or None.
     """
 
     set_aside: bool = False
     column_ranges: ColumnRanges | None = None
     sums: bool = False
     advice: str = ""
+    categories: SeenCategories | None = None
 
 
 REFUSE_BAD_ROWS = RowPolicy()
@@ -167,10 +170,13 @@ def fill(
             f"got shape {out.shape} and dtype {out.dtype}"
         )
     height, jobs = shared_work(program, chunk_rows, source.rows, jobs)
-    for _ in run(
-        program, source.chunks(columns, (), height), InMemory(out), jobs, in_memory=source.in_memory
-    ):
+    seen = SeenCategories(columns) if source.rows >= LEAST_TOLD else None
+    chunks, policy = source.chunks(columns, (), height), RowPolicy(categories=seen)
+    for _ in run(program, chunks, InMemory(out), jobs, policy, in_memory=source.in_memory):
         pass
+    unknown = seen and seen.unknown(source.rows)
+    if unknown:
+        warnings.warn(f"{source.location}: {unknown}", KafeatWarning, stacklevel=4)
     return out
 
 
@@ -260,6 +266,8 @@ class _Worker:
             rows = X[good]
             outside = self._policy.column_ranges.outside(rows)
             ranges = ColumnRanges.empty(rows.shape[1]).adding(rows)
+        if self._policy.categories is not None:
+            self._policy.categories.add(X[good])
         if self._policy.sums:
             total, inputs = _total(features[good]), column_sums(X[good])
         if self._program.behind and isinstance(features, np.ndarray):

@@ -130,6 +130,29 @@ def shops() -> pa.Table:
     return pa.table({"x": rng.normal(size=20_000), "shop": shop})
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_column_whose_categories_are_all_unknown_is_named(
+    tmp_path: Path, adult: pa.Table, jobs: int, recwarn: pytest.WarningsRecorder
+) -> None:
+    steps = [{"kind": "one_hot", "columns": CODED, "unknown": "ignore"}]
+    fm = kafeat.fit({"chunk_rows": 64, "steps": steps}, adult, label="income")
+    other = adult.set_column(3, "sex", pa.array(["x"] * ROWS))
+    last = adult.set_column(3, "sex", pa.array(["x"] * (ROWS - 1) + ["Male"]))
+    for quiet in (adult, last, other.slice(0, 9)):
+        fm.transform(quiet, jobs=jobs)
+    assert not recwarn.list
+    fm.transform(other, jobs=jobs)
+    (tmp_path / "in").mkdir()
+    for name, rows in {"in/a": adult, "in/b": other, "c": other}.items():
+        pq.write_table(rows, tmp_path / f"{name}.parquet")
+    for source in ("in", "c.parquet"):
+        kafeat.transform(tmp_path / source, tmp_path / f"of-{source}", model=fm, jobs=jobs)
+    problem = "column 'sex': expected some categories that the model knows, got none of them"
+    places = ("<table>", f"{tmp_path}/in: b.parquet", f"{tmp_path}/c.parquet")
+    assert [str(one.message) for one in recwarn.list] == [f"{place}: {problem}" for place in places]
+    assert {one.filename for one in recwarn.list} == {__file__}
+
+
 MANY = {"unknown": "ignore", "columns": ["shop"]}
 
 

@@ -146,6 +146,8 @@ def run(
                         request.job, request.source, request.target, announce=announce, hashed=hashed
                     )
                 )
+    if known[0].unknown is not None:
+        warn(f"{request.source}: {known[0].unknown}")
     return known[0]
 
 

@@ -42,6 +42,7 @@ class DatasetResult:
         removed: Parts of the previous run that were removed, because they no longer have an input.
         unknown_files: Files in the output folder that no run of kafeat wrote.
         stopped: Why the run ended before all parts were tried; None if it did not.
+        unknown: The first part and its columns with only unknown categories; None if there are none.
         made_again: Parts that a second worker made after the first worker was lost.
         lost: Parts that could not be written and whose earlier output, made from another input, was removed.
         all_bad: Names of the parts whose rows are all bad.
@@ -67,6 +68,7 @@ class DatasetResult:
     unknown_files: tuple[str, ...]
     lost: tuple[str, ...]
     stopped: str | None
+    unknown: str | None
     made_again: tuple[str, ...]
     all_bad: tuple[str, ...]
     largest_drift: Drift | None
@@ -84,6 +86,7 @@ class Journal:
         self._kept = self._tried = 0
         self._made_again = list[str]()
         self.stopped: str | None = None
+        self._unknown: str | None = None
         self._next = math.inf  # the time of the next write; none before `write` is called
         self._lock = threading.RLock()
 
@@ -100,6 +103,8 @@ class Journal:
                     more |= {"lost_workers": [*outcome.lost_workers], "made_again_by": outcome.worker}
                     self._made_again.append(outcome.record.name)
                 self._records[outcome.record.name] = outcome.record.model_copy(update=more)
+                if outcome.unknown is not None:
+                    self._unknown = self._unknown or f"{outcome.record.name}: {outcome.unknown}"
             self._kept += not outcome.made
         if time.monotonic() >= self._next:
             self.write()
@@ -183,6 +188,7 @@ class Journal:
             clipped=sum(record.clipped for record in records),
             bad_rows=sum(record.bad_rows for record in records),
             stopped=self.stopped,
+            unknown=self._unknown,
             made_again=tuple(self._made_again),
             failed=tuple(self._failures[name] for name in sorted(self._failures)),
             largest_drift=max(drifts, key=lambda drift: drift.share, default=None),

@@ -57,7 +57,8 @@ class PartTask:
 class Outcome:
     """The result of a part: a record or a failure, and the environment. `made` is false if a previous run wrote it.
 
-    `worker` is the process that made the part, and `lost_workers` are processes that were lost while they made it.
+    `unknown` names columns of categories of which none is known. `worker` is the process that made the part, and
+    `lost_workers` are processes that were lost while they made it.
     """
 
     record: PartRecord | None
@@ -65,6 +66,7 @@ class Outcome:
     environment: dict[str, str]
     made: bool = True
     worker: str | None = None
+    unknown: str | None = None
     lost_workers: tuple[str, ...] = ()
 
 
@@ -150,7 +152,9 @@ def _outcome(task: PartTask) -> Outcome:
     )
     written = None if rejects is None else rejects.entry()
     worker = f"process {os.getpid()} on {gethostname()}"
-    return Outcome(record_of(part, done, written), None, this_environment(), worker=worker)
+    return Outcome(
+        record_of(part, done, written), None, this_environment(), worker=worker, unknown=done.unknown
+    )
 
 
 def _if_unchanged(task: PartTask, previous: PartRecord) -> PartRecord | None:
@@ -246,4 +250,4 @@ def _text_part(
         return failure_outcome(part.name, error)
     done.seconds = time.perf_counter() - started
     part = replace(part, only=(start, start + done.rows_read))
-    return Outcome(record_of(part, done), None, this_environment())
+    return Outcome(record_of(part, done), None, this_environment(), unknown=done.unknown)

@@ -17,7 +17,7 @@ from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.column_means import Difference
-from kafeat.runtime.column_ranges import ColumnRanges, DriftTest
+from kafeat.runtime.column_ranges import ColumnRanges, DriftTest, SeenCategories
 from kafeat.runtime.run import Done
 
 _OWN_COLUMNS = ("row", "column", "problem", "text")
@@ -47,6 +47,7 @@ class TransformResult:
         self.rows_read = self.clipped = self.bad_rows = 0
         self.first_bad_row: str | None = None
         self.watches_drift = fm.column_ranges is not None and (rules.drift or rules.max_drift is not None)
+        self.categories = SeenCategories(inputs)
         self._outside = np.zeros(inputs.n_features, dtype=np.int64)
         self._ranges = ColumnRanges.empty(inputs.n_features)
         # With predictions, features are kept only for this test, so it must be requested.
@@ -98,6 +99,11 @@ class TransformResult:
     def seen(self) -> dict[str, list[float | None]]:
         """The least and the largest value of each input feature, as far as drift is measured."""
         return self._ranges.named(self._inputs.inputs)
+
+    @property
+    def unknown(self) -> str | None:
+        """A sentence about columns of categories of which none is known, or None."""
+        return self.categories.unknown(self.rows_read - self.bad_rows)
 
     @property
     def drift_test(self) -> DriftTest | None:

@@ -148,7 +148,9 @@ class OpenTransform:
         result = TransformResult(self._fm, self._columns, self._rules, self._outputs)
         column_ranges = self._fm.column_ranges if result.watches_drift else None
         advice = _DROP if self._format.sparse else _DROP + _NULL
-        policy = RowPolicy(self._rules.on_bad_rows != "error", column_ranges, result.tests_mean, advice)
+        policy = RowPolicy(
+            self._rules.on_bad_rows != "error", column_ranges, result.tests_mean, advice, result.categories
+        )
         with self._open_writer(target, rows, first or 0, hashed) as writer:
             with self._open_rejects() as rejects_file:
                 rejects = None if rejects_file is None else Rejects(rejects_file, self._columns, self._keep)

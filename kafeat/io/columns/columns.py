@@ -221,6 +221,7 @@ class Columns:
             "bare": [c.name for c in self.features if c.dialect.bare],
             "brackets": [c.name for c in self.features if c.dialect.brackets],
             "trailing": [c.name for c in self.features if c.dialect.trailing],
+            "whole": [c.name for c in self.features if c.dialect.whole],
             "file": {} if (first := self.file_dialect).usual_file else [first.delimiter, first.encoding],
         }
         return {
@@ -301,6 +302,7 @@ class _Dialects(BaseModel, extra="forbid", strict=True):
     bare: list[str] = []
     brackets: list[str] = []
     trailing: list[str] = []
+    whole: list[str] = []
     file: Annotated[
         list[str], Field(min_length=2, max_length=2), _checked(lambda pair: check_file(*pair))
     ] = [",", UTF8]
@@ -318,6 +320,7 @@ class _Dialects(BaseModel, extra="forbid", strict=True):
             "bare",
             "brackets",
             "trailing",
+            "whole",
             "dates",
             "timezones",
         ):
@@ -332,7 +335,7 @@ class _Dialects(BaseModel, extra="forbid", strict=True):
             replace(column, dialect=Dialect(
                 tuple(self.nulls), "," if name in self.decimal_commas else ".", self.dates.get(name, ISO),
                 self.timezones.get(name, KEEP), self.thousands.get(name, ""), tuple(self.units.get(name, ())),
-                name in self.bare, name in self.brackets, name in self.trailing, *self.file,
+                name in self.bare, name in self.brackets, name in self.trailing, name in self.whole, *self.file,
             )) for column in columns for name in [column.name]
         )  # fmt: skip
 

@@ -87,7 +87,8 @@ class Dialect:
     in text, and `timezone` the zone whose hours they get. `thousands` separates groups of three digits. Each number
     has one of the `units` next to it; a unit such as K=1000 multiplies the number. With `bare`, some numbers have no
     unit, or one before and one after. A minus may be U+2212. With `brackets`, (5) is −5; with `trailing`, 5- is −5.
-    `delimiter` and `encoding` are those of the file.
+    With `whole`, training rows had separators of thousands but no decimals, so that 1.234 with another mark is unclear,
+    and not read. `delimiter` and `encoding` are those of the file.
     """
 
     nulls: tuple[str, ...] = NULLS
@@ -99,6 +100,7 @@ class Dialect:
     bare: bool = False
     brackets: bool = False
     trailing: bool = False
+    whole: bool = False
     delimiter: str = ","
     encoding: str = UTF8
 
@@ -138,8 +140,12 @@ class Dialect:
         """The pattern of a number without sign and unit."""
         mark = re.escape(self.decimal)
         pairs = "(?:,[0-9]{2})*" if self.thousands == "," else ""
-        grouped = rf"[1-9][0-9]{{0,2}}{pairs}(?:{self.separators}[0-9]{{3}})+|" if self.thousands else ""
-        return re.compile(rf"(?:(?:{grouped}[0-9]+)(?:{mark}[0-9]*)?|{mark}[0-9]+){_EXPONENT}")
+        fraction = rf"(?:{mark}[0-9]*)?"
+        grouped = (
+            rf"[1-9][0-9]{{0,2}}{pairs}(?:{self.separators}[0-9]{{3}})+{fraction}|" if self.thousands else ""
+        )
+        short = rf"[0-9]+(?:{mark}(?:[0-9]{{0,2}}|[0-9]{{4,}}))?" if self.whole else f"[0-9]+{fraction}"
+        return re.compile(rf"(?:{grouped}{short}|{mark}[0-9]+){_EXPONENT}")
 
     def plain_digits(self, number: str) -> str:
         """Return a number without separators, and with a decimal point."""
@@ -236,6 +242,7 @@ class Asked:
         return replace(
             recorded, decimal=marks.decimal, thousands=marks.thousands, units=units, bare=bare,
             brackets=recorded.brackets or found.brackets, trailing=recorded.trailing or found.trailing,
+            whole=marks.whole and self.decimal is None,
         )  # fmt: skip
 
     @property

@@ -180,19 +180,45 @@ def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) ->
         fields = [_field(one.name, values, told) if one.problem else one for one, values in again]
     if any(field.dialect.decimal == "," for field in fields):
         fields = _beside_commas(fields, columns, asked)
-    elif asked.delimiter == ";" and asked.decimal is None:
-        fields = [_doubted(field, values) for field, values in zip(fields, columns, strict=True)]
+    elif asked.decimal is None and asked.thousands is None:
+        fields = _beside_no_commas(fields, columns, asked)
+    if asked.decimal is None:
+        fields = [
+            _whole(one, values) if one.dialect.thousands else one
+            for one, values in zip(fields, columns, strict=True)
+        ]
     return tuple(fields)
 
 
-def _doubted(field: Field, values: Sequence[str]) -> Field:
-    """Return a field of a file with semicolons. Add a note if its values such as 1.234 may mean 1234."""
-    texts = filter(None, map(str.strip, values)) if field.numeric and not field.dialect.thousands else ()
-    first = next(iter(texts), "")
-    if not _THOUSANDS.fullmatch(first) or not all(map(_THOUSANDS.fullmatch, texts)):
-        return field
-    note = f"values such as {first} are read as decimals; --thousands . reads {first.replace('.', '')}"
-    return replace(field, note=note)
+def _beside_no_commas(fields: list[Field], columns: Sequence[list[str]], asked: Asked) -> list[Field]:
+    """Return the fields of a file without decimal commas, in which 1.234 may mean 1234 if others are whole and small.
+
+    A program writes 1.230 next to 5 only if points separate thousands. Semicolons, which files with decimal commas
+    have, are evidence as well. If other columns have decimal points, or there are few such numbers, add a note.
+    """
+    again, words, points = list(fields), dict[int, list[str]](), False
+    for i, (field, values) in enumerate(zip(fields, columns, strict=True)):
+        if field.numeric and any("." in value for value in values):
+            present = [word for word in map(str.strip, values) if word and word not in field.missing]
+            if all(map(_THOUSANDS.fullmatch, present)) and not any(isinstance(v, JsonNumber) for v in values):
+                words[i] = present
+            else:
+                points |= any("." in word for word in present)
+    for i, present in words.items():
+        large = [word for word in present if "." in word]
+        semicolons, mixed = asked.delimiter == ";", len(large) < len(present)
+        if mixed and not points and (semicolons or any(map(_LAST_ZERO.search, large))):
+            again[i] = _field(fields[i].name, columns[i], replace(asked, decimal=","))
+        if large and (mixed or semicolons) and (again[i].problem or not again[i].dialect.thousands):
+            note = f"values such as {large[0]} are read as decimals; --thousands . reads {large[0].replace('.', '')}"
+            again[i] = replace(fields[i], note=note)
+    return again
+
+
+def _whole(field: Field, values: Sequence[str]) -> Field:
+    """Return a field with separators of thousands. Record if its numbers have no decimals."""
+    whole = not any(field.dialect.decimal in value for value in values if value.strip() not in field.missing)
+    return replace(field, dialect=replace(field.dialect, whole=whole))
 
 
 def _field(name: str, values: list[str], asked: Asked) -> Field:
@@ -311,7 +337,8 @@ _NAME = re.compile(rf"[+-]?0[0-9]|\+[0-9]+\Z|{CODE}\Z")
 
 
 _ZEROS, _EXPONENT = re.compile("\n(0[0-9]+)\n"), re.compile("\n([0-9]+[eE][0-9]+)\n")
-_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}")
+_THOUSANDS = re.compile(r"[(+\-−]?(?:0|[1-9][0-9]{0,2}(?:\.[0-9]{3})?)[)\-−]?")
+_LAST_ZERO = re.compile("0[^0-9]?$")
 _STEM = re.compile("([0-9]{3,})(?:-[0-9]+)?")
 _EXCEL = re.compile('="[^"]*"')
 _FAR = 1e6

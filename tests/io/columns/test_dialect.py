@@ -180,6 +180,55 @@ def test_what_may_be_a_thousands_separator_is_refused(tmp_path, values, message)
     )
 
 
+SMALL = ["568", "337", "0", "91"]
+POINTS = {
+    "a zero at the end": ([*SMALL, "2.732", "1.050", "3.141"], ",", "91", [2732.0, 1050.0, 3141.0]),
+    "semicolons": ([*SMALL, "2.732", "1.051", "-3.141"], ";", "91", [2732.0, 1051.0, -3141.0]),
+    "brackets": ([*SMALL, "(2.732)", "1.050", "3.141"], "\t", "91", [-2732.0, 1050.0, 3141.0]),
+    "two": ([*SMALL, "2.730", "1.050"], ";", "91", "--thousands . reads 2730"),
+    "no zero": ([*SMALL, "2.732", "1.051", "3.141"], ",", "91", "--thousands . reads 2732"),
+    "decimals beside": ([*SMALL, "2.732", "1.050", "3.141"], ";", "0.5", "--thousands . reads 2732"),
+    "no whole number": (["2.732", "1.050", "3.141"], ",", "91", ""),
+    "below one": ([*SMALL, "2.732", "0.050", "3.141"], ";", "91", ""),
+    "fewer digits": ([*SMALL, "2.732", "1.05", "3.141"], ";", "91", ""),
+    "large numbers": ([*SMALL, "2.732", "1000", "3.141"], ";", "91", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", POINTS)
+def test_points_beside_small_whole_numbers_are_thousands_or_told(tmp_path, case):
+    values, mark, other, meant = POINTS[case]
+    path, said = written(tmp_path, f"n{mark}m\n" + "".join(f"{one}{mark}{other}\n" for one in values)), []
+    with InputOptions().open(parse_location(path)) as source:
+        fm = fit_reader(load_config(NUMBERS), source, None, listener=Listener(warn=said.append))
+    read = [row[0] for row in features(fm, path)]
+    if isinstance(meant, str):
+        assert read == [*map(float, values)]
+        assert [meant in line for line in said] == [True] * bool(meant)
+        told = fitted(NUMBERS, path, thousands=".") if meant else None
+        read = [row[0] for row in features(told, path)] if told else [*map(float, values)]
+        meant = [float(one.replace(".", "" if told else ".")) for one in values]
+    assert read[-len(meant) :] == meant
+
+
+SWISS = [*SMALL, "9'109", "2'732", "1'050"]
+
+
+@pytest.mark.parametrize(
+    ("values", "other"), [(SWISS, "9.109"), ([one.replace("'", ",") for one in SWISS], "9.109")]
+)
+def test_decimals_that_may_be_thousands_are_refused_by_a_model_of_whole_numbers(tmp_path, values, other):
+    fm = fitted(NUMBERS, written(tmp_path, "n;m\n" + "".join(f"{one};1\n" for one in values)))
+    path = written(tmp_path, f"n;m\n{other};1\n", "y.csv")
+    with pytest.raises(
+        DataError, match=r"got '9\.109'; --thousands \. reads 9109; --decimal \. reads 9\.109"
+    ):
+        features(fm, path)
+    assert features(fm, path, thousands=".") == [[9109.0, 1.0]]
+    assert features(fm, path, decimal=".") == [[9.109, 1.0]]
+    assert features(fm, written(tmp_path, "n;m\n9.5;1\n", "y.csv")) == [[9.5, 1.0]]
+
+
 @pytest.mark.parametrize(("other", "meant"), [("1,5", 1.234), ("1,234,567", 1234.0)])
 def test_other_columns_tell_what_a_comma_is(tmp_path, other, meant):
     path = written(tmp_path, f"n;m\n1,234;{other}\n5,678;{other}\n")

@@ -157,7 +157,7 @@ def _lazy(
     sent = shared(model)
     if isinstance(ddf, da.Array):
         if len(asked.keep) or asked.layout != "columns" or asked.prefix is not None:
-            raise UsageError("ddf: expected a DataFrame with keep, layout or prefix, got an array")
+            raise UsageError("ddf: expected a DataFrame for keep, layout or prefix, got an array")
         return _transform_array(ddf, sent, replace(asked, layout="list"))
     if not isinstance(ddf, dd.DataFrame):
         raise UsageError(f"ddf: expected a Dask DataFrame or array, got {type(ddf).__name__}")

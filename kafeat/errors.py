@@ -130,8 +130,8 @@ class PartsError(KafeatError):
         self.failed, self.retry = tuple(failed), any(failure.retry for failure in failed)
         self.summary = without_secrets(
             f"{place}: expected every part to be done, got {len(failed):,} that failed and {done:,} that are done; "
-            f"{'' if stopped is None else f'the others were not tried, as {stopped}; '}"
-            "mend the inputs and run again with --resume"
+            f"{'' if stopped is None else f'the others were not tried, because {stopped}; '}"
+            "fix the inputs and run again with --resume"
         )
         lines = [failure.error for failure in failed[:MOST]]
         if len(failed) > MOST:

@@ -27,7 +27,7 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 class Experiment(BaseModel):
-    """A comparison of maps that can be repeated on a table."""
+    """A comparison of maps on a table, with the options of `kafeat evaluate`."""
 
     model_config = FROZEN
 

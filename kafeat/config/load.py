@@ -104,7 +104,7 @@ def follow(loc: Sequence[str | int], root: type[BaseModel], plain: Any) -> Decla
         members = _members(spot.declarations)
         inner = tuple(d for d in (_child(m, part, spot.value) for m in members) if d is not None)
         spot = DeclaredValue((*spot.path, part), inner, _value(spot.value, part))
-        # pydantic adds the name of a member to locations, but not for optional values
+        # pydantic adds the name of a union's member to locations, except for optional values
         at_union = any(sum(m.annotation is not NoneType for m in one.members) > 1 for one in inner)
     return spot
 

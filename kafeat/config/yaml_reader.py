@@ -68,7 +68,7 @@ class Mistake:
     at: Place | None = None
 
     def line(self, name: str) -> str:
-        """Return the message about the mistake in the config `name`."""
+        """Return a line of an error message about this mistake in the config `name`."""
         where = [f"{name}:{self.at.line}:{self.at.column}" if self.at else name]
         return ": ".join([*where, *([spell_path(self.path)] if self.path else []), self.problem])
 

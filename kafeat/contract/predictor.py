@@ -102,7 +102,7 @@ class Learning(ABC):
 
 
 class Predictor(Step):
-    """A recipe of a predictor."""
+    """Base class of predictors: recipes that are fitted to the features and targets of all training rows."""
 
     always: ClassVar[Traits] = Traits(
         numbers=NumberTraits(spreads="ignores"), label=LabelTraits(all_rows=True)

@@ -297,7 +297,7 @@ class Grouped(Step):
     """A step that divides training rows into folds, by a column of groups or, without one, by a hash of each row."""
 
     if TYPE_CHECKING:
-        group: str | None  # declared by each kind, as `GROUP`
+        group: str | None  # each kind declares it with `GROUP`
 
     @property
     def group_columns(self) -> tuple[str, ...]:

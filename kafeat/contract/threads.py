@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 
 class Ended(BaseException):
-    """The work was stopped, and nobody waits for its result."""
+    """Raised in work that was stopped, for whose result nobody waits."""
 
 
 # Seconds of each wait for the work. Waits are short, because a signal right before a wait does not interrupt it.
@@ -133,7 +133,7 @@ def share_work(make_worker: Callable[[], Callable[[T], R]], items: Iterable[T], 
                 if item is _END:
                     return
                 results[place] = worker(item)  # type: ignore[arg-type]  # not _END, so a T
-        except (Exception, Ended) as error:  # raised by the calling thread
+        except (Exception, Ended) as error:  # the calling thread raises it
             stopped.set()
             errors[place] = error
 
@@ -149,6 +149,6 @@ def _do_together(work: Callable[[], None], stopped: threading.Event, jobs: int) 
     try:
         work()
     finally:
-        stopped.set()  # the user may have interrupted this thread
+        stopped.set()  # also after an interrupt of this thread
         for helper in helpers:
             helper.join()

@@ -68,7 +68,7 @@ class LabelTraits:
         return self.taken and not self.crossed
 
     def needing(self, needs: Mapping[str, str]) -> Self:
-        """Return the traits with more needs."""
+        """Return a copy of the traits with these needs added."""
         return replace(self, needs={**self.needs, **needs})
 
     @classmethod

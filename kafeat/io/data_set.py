@@ -90,7 +90,7 @@ def is_data_set(location: Location) -> bool:
 
 
 def _is_table(location: Location) -> bool:
-    """Return true for a .txt whose first line has several fields and does not name a file."""
+    """Return true for a .txt file that is a table: its first line has several fields and does not name a file."""
     if not location.path.lower().endswith(".txt"):
         return False
     with location.open() as file:

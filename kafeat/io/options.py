@@ -351,7 +351,7 @@ class InputOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureOptions:
-    """Options about features, which predictions do not have."""
+    """Options for the output of features, which do not apply to predictions."""
 
     features: bool = option(
         False,

@@ -118,7 +118,7 @@ class FeatureMap(SavedMap):
 
     @cached_property
     def program(self) -> Programs:
-        """The programs of the map, each made once per process: `fm.program("predictions")` returns one."""
+        """The compiled operations (programs) of the map, each made once per process: `fm.program("predictions")`."""
         last = self.predictor
         if last is None:
             return Programs(self.chain, self.dtype)

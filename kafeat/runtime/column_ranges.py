@@ -262,6 +262,6 @@ class FeatureMean:
         }
         check_arrays(arrays, shapes, "feature_mean")
         if (arrays["traces"][1] == 0.0) != (arrays["traces"][2] == 0.0):
-            raise ValueError("feature_mean.traces: expected the last two to be 0 together")
+            raise ValueError("feature_mean.traces: expected the last two to be both 0 or both above 0")
         means = ColumnMeans.from_plain(arrays["columns"], rows) if "columns" in arrays else None
         return cls(arrays["mean"], arrays["traces"], rows, means)

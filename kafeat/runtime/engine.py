@@ -155,7 +155,7 @@ def run_all(
             continue
         if isinstance(error, KafeatError):
             raise error
-        pool.check()  # a lost engine is the more important error
+        pool.check()  # if the engine is lost, raise that error instead
         died[number] += 1
         why = f"{type(error).__name__}: {first_line(error)[:_LONGEST]}"
         pool.lost.put((items[number], why))

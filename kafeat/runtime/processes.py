@@ -69,7 +69,7 @@ class Processes:
 
 @contextmanager
 def _launching() -> Iterator[None]:
-    """Start a process that does not run the main module again, and that Ctrl-C does not reach."""
+    """In the block, new processes do not run the main module again, and Ctrl-C does not reach them."""
     with _launch:
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         main, before = sys.modules["__main__"], {name: os.environ.get(name) for name in _ENVIRONMENT}

@@ -108,14 +108,14 @@ class Done:
 
     @property
     def floats(self) -> Floats:
-        """The results of a program that is not sparse."""
+        """The results as an array. Raise TypeError if the program is sparse."""
         if isinstance(self.features, SparseRows):
             raise TypeError("expected dense features, got sparse ones")
         return self.features
 
     @property
     def sparse(self) -> SparseRows:
-        """The results of a sparse program."""
+        """The results as sparse rows. Raise TypeError if the program is not sparse."""
         if not isinstance(self.features, SparseRows):
             raise TypeError("expected sparse features, got dense ones")
         return self.features

@@ -90,7 +90,7 @@ bad("csv: a delimiter that is not there", raw(sound_csv()), 3, "--delimiter", ";
     says="in.csv: expected the columns 'a', 'b', 'c', got a,b,c; is the delimiter another character (--delimiter ,)?")
 for name, make, said in [
     ("Latin-1 in a value", text("1,2,\xe9", encoding="latin-1"),
-     "line 14, byte 308: expected UTF-8 text, got b'\\xe9\\n'; --encoding latin-1 reads it, if it is that"),
+     "line 14, byte 308: expected UTF-8 text, got b'\\xe9\\n'; --encoding latin-1 reads it, if that is its encoding"),
     ("text far down", raw(b"a,b,c\n" + b"1,2,3\n" * 999_999 + b"1,x,3\n"),
      "row 1000000 (index 999999), column 'b': expected a number, got 'x'; --on-bad-rows drop"),
     ("nothing", raw(b""), "expected a header line, got an empty file"),
@@ -229,7 +229,7 @@ bad("libsvm: keep the features", libsvm(), 2, "--keep", "all",
     says="in.svm: --keep: expected columns besides the sparse features, got features")
 # --- SciPy's sparse matrices
 for name, make, said in [
-    ("CSC", sparse_npz(format=b"csc"), "expected a CSR matrix, got b'csc'; save it .tocsr()"),
+    ("CSC", sparse_npz(format=b"csc"), "expected a CSR matrix, got b'csc'; save its .tocsr()"),
     ("dense arrays", sparse_npz(format=None, indices=None),
      "expected a sparse matrix of scipy.sparse.save_npz, got a zip without one"),
     ("no indices", sparse_npz(indices=None), "expected a sparse matrix of scipy.sparse.save_npz, got: "),

@@ -80,7 +80,7 @@ class Categories:
         return code
 
     def problem(self, value: object) -> str:
-        """Describe a value whose code is NaN."""
+        """Return the message about a value whose code is NaN, because it is invalid."""
         return _problem(value) or (
             f"expected one of the {len(self.values)} categories of the fit, got {_spell(value)}; "
             "one_hot with unknown: ignore accepts others"
@@ -143,7 +143,7 @@ class Vocabulary:
         return code
 
     def problem(self, value: object) -> str:
-        """Describe a value whose code is NaN."""
+        """Return the message about a value whose code is NaN, because it is invalid."""
         return _problem(value) or f"expected a category, got {_spell(value)}"
 
     def settled(self, codes: Floats) -> tuple[Categories, Floats]:

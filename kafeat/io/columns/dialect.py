@@ -38,7 +38,7 @@ _EXPONENT = r"(?:[eE][+-]?[0-9]+)?"
 # Adjacent parts of a pattern must not match the same digit, or a long text that fails at its end is tried many times.
 _READ = re.compile(
     rf"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+){_EXPONENT}|inf(?:inity)?)",
-    re.IGNORECASE,  # NaN is missing anyway
+    re.IGNORECASE,  # without NaN, which counts as missing
 )
 _WORTH = re.compile(rf"(.+)=([+-]?[0-9]+(?:\.[0-9]+)?{_EXPONENT})")
 CODE = "[0-9]{2,}[eE][0-9]+"
@@ -156,7 +156,7 @@ class Dialect:
         """The pattern, for Arrow and Python, of a text that is a number. Its groups contain the digits and marks."""
         gap, sign, number = f"[{BLANKS}]*", f"[+\\-{MINUS}]?", f"({self.number.pattern})"
         sign, behind = (r"\+?", f"|[{MINUS}\\-]?") if self.trailing else (sign, "|")
-        number = f"{number}(?:{re.escape(self.decimal)}{DASH}{{1,2}}{behind})"  # 5,- is 5
+        number = f"{number}(?:{re.escape(self.decimal)}{DASH}{{1,2}}{behind})"  # such as 5,- for 5
         unit = f"(?:{'|'.join(map(re.escape, self.factors))})"
         signed = rf"(?:{sign}{gap}{unit}|{unit}{gap}{sign})"
         beside = [rf"{signed}{gap}{number}", rf"{sign}{gap}{number}{gap}{unit}"] if self.units else []

@@ -37,7 +37,7 @@ def far_ends(known: Floats, marks: Collection[float] = ()) -> list[float]:
 
 
 def storage_of(kind: pa.DataType) -> pa.DataType:
-    """Return the type of the stored values: a tensor of fixed shape is stored as a list."""
+    """Return the Arrow type in which values are stored, such as a list for a tensor of fixed shape."""
     return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
 
 

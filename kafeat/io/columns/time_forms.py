@@ -30,7 +30,7 @@ _WEEKDAY = re.compile(
 )
 _MONTH_OF_YEAR, _CLOCK = r"(?:19|20)\d\d(?:0[1-9]|1[0-2])", r"(?:[01]\d|2[0-3])[0-5]\d"
 _DAY_OF_YEAR = rf"{_MONTH_OF_YEAR}(?:0[1-9]|[12]\d|3[01])"
-_SINCE_1970 = r"(?:9[5-9]\d{7}|1\d{9}|2[0-4]\d{8})"  # 2000 to 2049
+_SINCE_1970 = r"(?:9[5-9]\d{7}|1\d{9}|2[0-4]\d{8})"  # the years 2000 to 2049
 _DIGITS = {
     form: re.compile(rf"{pattern}(?:\.0)?", re.ASCII | re.IGNORECASE)
     for form, pattern in {
@@ -212,6 +212,6 @@ def spell_time_problem(value: object, dialect: Dialect) -> str:
     if guess.share:
         remedy = f"--date-format {forms} reads it, if all values are so; otherwise write all in one of the two forms"
     else:
-        other = "--date-format names another form; " if re.search("[1-9]", value) else ""  # 00/00/0000
+        other = "--date-format names another form; " if re.search("[1-9]", value) else ""  # not 00/00/0000
         remedy = other + missed([value.strip()], dialect)
     return f"expected a time {form}, got {value[:60]!r}; {remedy}"

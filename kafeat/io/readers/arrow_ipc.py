@@ -67,7 +67,7 @@ class ArrowFileReader(ArrowReader):
     def _count(self, reader: Any) -> int:
         if hasattr(reader, "count_rows"):  # from pyarrow 26 on
             return int(reader.count_rows())
-        if len(reader.schema):  # reading one column is enough
+        if len(reader.schema):  # one column is enough to count rows
             options = pa.ipc.IpcReadOptions(included_fields=[0])
             reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"), options=options)
         return sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
@@ -177,7 +177,7 @@ class _Stream:
 
 
 class _FullReads(io.RawIOBase):
-    """A file whose reads return all requested bytes. Arrow's reader would mistake fewer for the end."""
+    """A file whose reads return all requested bytes, because Arrow's reader would mistake fewer bytes for the end."""
 
     ended = False
     """True if a read returned fewer bytes than requested."""

@@ -185,7 +185,7 @@ class Reader(Table, ABC):
     first: int = 0
     """Number of the first row to read."""
     limit: int | None = None
-    """Largest number of rows to read."""
+    """Largest number of rows to read, or None for all rows."""
     origin: tuple[Location, str] | None = None
     """Location and stamp of the file when it was listed or opened. None for a stream or data in memory."""
     notes: Mapping[str, str] = MappingProxyType({})

@@ -143,7 +143,7 @@ class CsvReader(UntypedReader):
             if doubted and is_utf8(text.look(LOOK), asked.encoding):  # the encoding comes from a model
                 raise DataError(
                     f"{self.location}: expected text in {asked.encoding}, as the model was fitted on, got UTF-8: "
-                    f"--encoding utf-8 reads it, or --encoding {asked.encoding} if it is none"
+                    f"--encoding utf-8 reads it, or --encoding {asked.encoding} if it only looks like UTF-8"
                 )
             line = _SEP.match(text.look(_LONGEST_SEP))
             if line is not None and delimiter in (None, line[1].decode()):

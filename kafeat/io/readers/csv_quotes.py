@@ -59,7 +59,7 @@ def not_utf8(data: bytes, line: int = 1, at: int = 0, whole: bool = True) -> str
         line += data.count(b"\n", 0, error.start)
         return (
             f"line {line}, byte {at + error.start}: expected UTF-8 text, got "
-            f"{data[error.start : error.start + 4]!r}; --encoding {name} reads it, if it is that"
+            f"{data[error.start : error.start + 4]!r}; --encoding {name} reads it, if that is its encoding"
         )
     return None
 

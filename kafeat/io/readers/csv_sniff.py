@@ -122,7 +122,7 @@ def _even(location: str, head: bytes, mark: str, whole: bool) -> bool:
     rows = [row for row in rows if row]
     widths = [len(row) for row in rows[line_of_names(rows) if rows else 0 :]]
     end = max((at + 1 for at, width in enumerate(widths) if width == widths[0]), default=0)
-    below = widths[end:]  # notes, if they are few and narrow
+    below = widths[end:]  # lines below the table are notes if they are few and narrow
     if len(below) < min(end, MOST_TITLES) and all(width < widths[0] for width in below):
         widths = widths[:end]
     return len({*widths}) == 1 and widths[0] > 1
@@ -352,7 +352,7 @@ _MOST_DIGITS = 767
 
 
 def inferred(values: Sequence[str], dialect: Dialect | None = None) -> pa.DataType:
-    """Return the narrowest type that loses nothing of these values. Missing values of the dialect are null in it."""
+    """Return the first of int64, float64 and text that loses nothing of these values. Missing values become null."""
     text = _present(pa.chunked_array([pa.array(values, pa.string())]), dialect)
     numbers = (pa.int64(), pa.float64()) if text.null_count < len(text) else ()
     return next((kind for kind in numbers if _as(text, kind) is not None), pa.string())

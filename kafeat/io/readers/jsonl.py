@@ -173,7 +173,7 @@ def _plain(lines: list[bytes], decoder: json.JSONDecoder) -> list[Row]:
     values = decoder.decode(f"[{text}]")
     rows: list[Row] = values[::2]
     nested = text.count("{") > len(rows) or "[" in text
-    escaped = "\\ud" in text or "\\uD" in text  # half a surrogate pair, perhaps
+    escaped = "\\ud" in text or "\\uD" in text  # perhaps half a surrogate pair
     if nested or escaped or len(values) != 2 * len(lines) - 1 or set(map(type, rows)) != {dict}:
         raise ValueError
     return rows

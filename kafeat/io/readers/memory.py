@@ -135,7 +135,7 @@ def _column(values: list[Any]) -> pa.Array:
 
 @dataclass(eq=False)
 class DecodedChunk(Chunk):
-    """Rows that were decoded before, with categories as codes."""
+    """A chunk of rows that are already decoded, with categories as codes."""
 
     X: InputRows
 

@@ -146,7 +146,7 @@ class ParquetReader(ArrowReader):
             yield from table.combine_chunks().to_batches()
 
     def _in(self, unit: Unit) -> pq.ParquetFile:
-        """Return the file with INT96 columns in another unit."""
+        """Return the file, opened so that INT96 columns are read in `unit`."""
         if unit not in self._others:
             self._others[unit] = self._opened(unit)
             self._files.append(self._others[unit])
@@ -259,7 +259,7 @@ def exact_unit(location: str, name: str, in_seconds: pq.ParquetFile, in_nanoseco
                 beyond.setdefault(each, (row + int(place), int(seconds[place])))
     if unit in beyond:
         row, second = beyond[unit]
-        why = ", as other values have digits below a microsecond" if unit == "ns" else ""
+        why = ", because other values have digits below a microsecond" if unit == "ns" else ""
         raise DataError(
             f"{location}: {spell_row(row)}, column {quoted(name)}: expected a time that 64 bits of "
             f"{'nano' if unit == 'ns' else 'micro'}seconds can hold{why}, got {np.datetime64(second, 's')}; "
@@ -269,5 +269,5 @@ def exact_unit(location: str, name: str, in_seconds: pq.ParquetFile, in_nanoseco
 
 
 def _counts(column: pa.ChunkedArray) -> Array:
-    """Return the stored numbers of timestamps, and 0 for null."""
+    """Return timestamps as the integers that Arrow stores, with 0 for null."""
     return stored(column.cast(pa.int64()).fill_null(0).combine_chunks())

@@ -235,7 +235,7 @@ class NpzReader(CsrReader):
             )
         kind = _Member(location, self._zip, "format").small()
         if kind.dtype.kind not in "SU" or kind.item() not in (b"csr", "csr"):
-            raise DataError(f"{location}: expected a CSR matrix, got {kind.item()!r}; save it .tocsr()")
+            raise DataError(f"{location}: expected a CSR matrix, got {kind.item()!r}; save its .tocsr()")
         shape = _Member(location, self._zip, "shape").small()
         if shape.dtype.kind not in "iu" or shape.shape != (2,):
             raise DataError(f"{location}: expected a shape of two whole numbers, got {shape!r}")
@@ -257,7 +257,7 @@ class NpzReader(CsrReader):
             for first in range(0, self._n_rows, height):
                 more = starts.take(min(height, self._n_rows - first)).astype(np.int64)
                 ends = np.append(last, more)
-                # Not by differences: numbers from 2**63 on are negative here, and their differences overflow.
+                # Without subtraction: numbers from 2**63 on are negative here, and their differences overflow.
                 if (ends[1:] < ends[:-1]).any() or ends[-1] > values.size:
                     raise DataError(
                         f"{self.location}: indptr: expected ascending numbers up to {values.size:,}, got others "

@@ -268,7 +268,7 @@ class TextInput:
         return self._place.digest() if self._raw is None else self._raw.digest()
 
     def close(self) -> None:
-        """Close a pipe."""
+        """Close the stream if the input is a pipe."""
         if self._raw is not None:
             self._raw.close()
 

@@ -112,7 +112,7 @@ def check_place(location: Location, clobber: bool) -> int | None:
         raise SystemRefusedError(f"{path}: expected a file, got a directory")
     if stat.S_ISREG(mode) and path.startswith(_OF_OPEN_FILES):
         raise UsageError(
-            f"{path}: expected the file's own name, got that of an open one, whose content would be lost"
+            f"{path}: expected the file's own name, got the name of an open file, whose content would be lost"
             f"{'; - is standard output' if path == '/dev/stdout' else ''}"
         )
     if stat.S_ISREG(mode) and not clobber:

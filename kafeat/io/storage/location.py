@@ -58,7 +58,7 @@ def read_json(place: Location, expected: str) -> Any:
 
 def parse_json(content: bytes, place: object, expected: str) -> Any:
     """Return the value of JSON text; of repeated keys, the last counts. Raise DataError if it is invalid or has NaN."""
-    from pydantic_core import from_json  # it limits levels without recursion
+    from pydantic_core import from_json  # it limits the depth, without recursion in Python
 
     try:
         return from_json(content, allow_inf_nan=False)

@@ -94,7 +94,7 @@ class Writer(ABC):
         """Write the good rows of a block. `passthrough` holds only these."""
 
     def finish(self) -> None:
-        """Write the rest. A second call does nothing."""
+        """Write what is left and the end of the file. A second call does nothing."""
         if not self._finished:
             self._finished = True
             self._end()

@@ -16,7 +16,7 @@ from kafeat.types import Floats, Mask
 
 @dataclass(eq=False)
 class Buffer:
-    """Memory for many blocks: `used` rows are handed out, and `busy` of them are not free yet."""
+    """Memory for many blocks: `used` rows were given to callers, and `busy` of these are not free again."""
 
     memory: Floats
     used: int = 0

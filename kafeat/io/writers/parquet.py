@@ -14,7 +14,7 @@ from kafeat.types import Floats, Mask
 
 # A column costs a fixed time in each row group: 64 MiB is 1.3 times as fast as 32, and 128 gains little more.
 GROUP_BYTES = 64 << 20
-# For lists, the writer needs as much memory again for levels, and there is only one column.
+# Smaller for lists, for which the writer needs as much memory again, and which are only one column.
 LIST_GROUP_BYTES = 32 << 20
 # Large enough that a column usually has one page in each row group.
 PAGE_BYTES = 8 << 20

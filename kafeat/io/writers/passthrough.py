@@ -135,7 +135,7 @@ def _coded(values: pa.DictionaryArray) -> pa.DictionaryArray:
 
 
 _BEYOND = "<value out of range"
-"""Prefix of Arrow's text of a time that it cannot format."""
+"""The beginning of the text that Arrow returns for a time that it cannot format."""
 
 
 def is_limited(kind: pa.DataType, format: Format) -> bool:

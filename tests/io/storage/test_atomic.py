@@ -260,7 +260,7 @@ def test_the_name_of_an_open_file_is_refused(tmp_path):
         log.write(b"before\n")
         log.flush()
         done = apart(code=TO_STDOUT, stdout=log)
-    assert b"/dev/stdout: expected the file's own name, got that of an open one" in done.stderr
+    assert b"/dev/stdout: expected the file's own name, got the name of an open file" in done.stderr
     assert (tmp_path / "log").read_bytes() == b"before\n"
 
 

@@ -512,7 +512,7 @@ def test_failed_parts_and_what_they_had_before_are_told(in_process, run, model, 
     ]
     assert failed[0]["message"].startswith("in/a.csv: expected the column")
     assert last["message"].startswith("out: expected every part to be done, got 3 that failed and 1 that")
-    assert "mend the inputs and run again with --resume" in last["message"]
+    assert "fix the inputs and run again with --resume" in last["message"]
     again = in_process(*command, cwd=tmp_path).stderr.splitlines()
     assert [line.partition(": ")[0] for line in again] == ["kafeat"] * 4
 
@@ -542,7 +542,7 @@ def test_a_run_stops_when_too_many_parts_fail(most, failed, why, in_process, mod
         [] if why else ["12.csv"],
     )
     assert f"got {failed} that failed and {0 if why else 1} that are done" in told.stderr
-    assert (f"the others were not tried, as {why}" in told.stderr) == (why is not None)
+    assert (f"the others were not tried, because {why}" in told.stderr) == (why is not None)
     for i in range(12):
         pa_csv.write_csv(table(i + 1), tmp_path / f"in/{i:02}.csv")
     assert in_process(*command, *most, cwd=tmp_path).returncode == 0

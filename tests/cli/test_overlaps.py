@@ -16,6 +16,7 @@ from kafeat.cli.main import COMMANDS
 from kafeat.cli.main import kafeat as command
 from kafeat.cli.options import ColumnName, ColumnNames, FileName, KindName
 from kafeat.errors import UsageError
+from tests.jobs.files import contents
 from tests.zygote import apart
 
 CONFIG = """\
@@ -96,16 +97,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def content(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def refused(words: list[str], folder: Path, match: str) -> None:
-    before = content(folder)
+    before = contents(folder)
     with pytest.raises(UsageError, match=match) as raised:
         command.main(words, standalone_mode=False)
     assert raised.value.exit_code == 2
-    assert content(folder) == before
+    assert contents(folder) == before
 
 
 def test_every_text_that_may_name_a_file_says_what_becomes_of_it():

@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 from threading import Thread
 
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from sklearn.linear_model import Ridge
@@ -88,14 +87,3 @@ def test_the_drift_test_of_predictions(run, model, tmp_path):
     run("transform --model", model, DIGITS, tmp_path / "z.npy", *features)
     expected = json.loads((tmp_path / "f.json").read_text())["drift_test"]
     assert tests[1] == pytest.approx(expected, abs=1e-6)  # features of norm 1, each rounded in float32
-
-
-def test_rows_that_have_drifted_get_no_predictions(run, model, tmp_path):
-    table = pq.read_table(DIGITS)
-    moved = table.set_column(20, table.column_names[20], pc.add(table.column(20), 8))
-    pq.write_table(moved, tmp_path / "in.parquet")
-    out = tmp_path / "p.parquet"
-    words = ["predict", "--model", model, tmp_path / "in.parquet", out, "--drift-test", "0.001"]
-    done = run(*words, code=6)
-    assert "features with the mean of the training rows, at a p-value of at least 0.001" in done.stderr
-    assert not out.exists()

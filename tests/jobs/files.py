@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from kafeat.io.data_set import Part
@@ -19,6 +20,14 @@ from kafeat.model.load import load_from
 from tests.zygote import apart
 
 GROUPS = {"reading": InputOptions, "writing": OutputOptions, "rules": RowOptions}
+OF_FOUR = {"kind": "fourier", "n_components": 4, "frequencies": "iid", "weights": "uniform"}
+CONFIG = {"chunk_rows": 256, "steps": [OF_FOUR]}
+
+
+def contents(folder: str | Path, pattern: str = "**/*") -> dict[str, bytes]:
+    """The files below a folder by their names."""
+    found = (path for path in Path(folder).glob(pattern) if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
 def gathered(options: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import PowerTransformer
 
-import kafeat
+from tests.recipes import fit_step
 
 DRAWS = np.random.default_rng(0)
 X = np.column_stack([
@@ -13,20 +13,21 @@ X = np.column_stack([
 ])  # fmt: skip
 
 
-def fit(X: np.ndarray, dtype: str = "float64"):
-    return kafeat.fit({"dtype": dtype, "steps": [{"kind": "power"}]}, X)
-
-
 def test_is_scikit_learns() -> None:
     theirs = PowerTransformer().fit(X[:, :2])
-    state = fit(X[:, :2]).chain.steps[0].state
+    state = fit_step(X[:, :2], "power").chain.steps[0].state
     # both stop near the flat top of the likelihood, where the exponent is known to the root of their tolerance
     np.testing.assert_allclose(state["exponent"], theirs.lambdas_, rtol=0, atol=1e-4)
-    np.testing.assert_allclose(fit(X[:, :2]).transform(X[:, :2]), theirs.transform(X[:, :2]), atol=1e-3)
+    np.testing.assert_allclose(
+        fit_step(X[:, :2], "power").transform(X[:, :2]), theirs.transform(X[:, :2]), atol=1e-3
+    )
 
 
 def test_columns_that_are_normal_or_small_are_left_as_they_are() -> None:
-    assert fit(X[:, [2, 4]] * [1.0, 1e-6]).chain.steps[0].state["exponent"].tolist() == [1.0, 1.0]
+    assert fit_step(X[:, [2, 4]] * [1.0, 1e-6], "power").chain.steps[0].state["exponent"].tolist() == [
+        1.0,
+        1.0,
+    ]
 
 
 @pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0])
@@ -42,4 +43,4 @@ def test_the_exponents_where_the_formula_has_another_form(exponent: float) -> No
 
 
 def test_a_constant_column_becomes_0() -> None:
-    assert (fit(np.full((20, 2), 0.1)).transform(np.full((3, 2), 0.1)) == 0.0).all()
+    assert (fit_step(np.full((20, 2), 0.1), "power").transform(np.full((3, 2), 0.1)) == 0.0).all()

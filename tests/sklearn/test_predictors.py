@@ -106,7 +106,6 @@ def test_a_class_without_weight_is_absent():
         ({"sample_weight": [-1.0] * 200}, "row 1 .*weight '<sample_weight>': expected 0 or a number from 1e-100"),
         ({"groups": GROUPS[1:]}, "groups: expected one for each of 200 rows, got 199"),
         ({"sample_weight": [np.nan] * 200}, "^Input sample_weight contains NaN"),
-        ({"groups": np.ones(200)}, "split_by: expected several groups among the rows, got one"),
         ({"y": [0.5, np.nan] * 100}, r"^Input y contains NaN: label: row 2 .*; leave out rows without"),
         ({"X": np.where(ROWS > 0, ROWS, np.inf)}, r"^Input X contains infinity: row \d.*, column \d: expected"),
         ({"X": np.array([["1.5", "x"]] * 200, object)}, "row 1 .*, column 1: expected .*, got 'x'; text needs a data"),

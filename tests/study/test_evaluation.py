@@ -130,10 +130,6 @@ def test_task(labels, kind):
 def test_a_task_can_be_asked_for():
     assert task_of(np.arange(5), "regression").kind == "regression"
     assert task_of(np.arange(101), "classification").kind == "classification"
-    with pytest.raises(DataError, match="expected numbers for a regression, got text"):
-        task_of(np.array(["a", "b"], dtype=object), "regression")
-    with pytest.raises(DataError, match="expected at least two classes, got only '?a'?"):
-        task_of(np.array(["a"] * 10, dtype=object))
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-3, 1.0, 1e5, 1e300])

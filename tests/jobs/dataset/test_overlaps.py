@@ -12,10 +12,8 @@ import pytest
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.location import parse_location
 from kafeat.runtime.engine import Engine
-from tests.jobs.files import transform_parts
+from tests.jobs.files import CONFIG, contents, transform_parts
 from tests.recipes import fit_once
-
-CONFIG = {"chunk_rows": 256, "steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}
 
 
 def table(rows: int) -> pa.Table:
@@ -36,10 +34,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def content(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 @pytest.mark.parametrize(
     ("source", "out", "rejects", "says"),
     [
@@ -56,10 +50,10 @@ def content(folder: Path) -> dict[str, bytes]:
 )
 def test_rejects_among_inputs_or_features_are_refused(source, out, rejects, says, here):
     (here / "list.txt").write_text("in/a.parquet\nin/deep/b.parquet\n")
-    before = content(here)
+    before = contents(here)
     with pytest.raises(UsageError, match=f"^{says}"):
         transform_parts("map.joblib", source, out, output_format="csv", on_bad_rows="drop", rejects=rejects)
-    assert content(here) == before
+    assert contents(here) == before
 
 
 def test_rejects_in_the_place_of_a_file_are_refused_before_the_work(here):
@@ -70,7 +64,7 @@ def test_rejects_in_the_place_of_a_file_are_refused_before_the_work(here):
 
 def test_rejects_beside_a_glob_that_does_not_match_them_are_fine(here):
     transform_parts("map.joblib", "in/*.parquet", "out", on_bad_rows="drop", rejects="in/rejects")
-    assert set(content(here / "in" / "rejects")) == {"a.parquet.csv"}
+    assert set(contents(here / "in" / "rejects")) == {"a.parquet.csv"}
 
 
 def test_every_part_has_rejects_of_its_own(here):
@@ -79,7 +73,7 @@ def test_every_part_has_rejects_of_its_own(here):
     bad = table(2).set_column(0, "a", pa.array([np.nan, 0.5]))
     pq.write_table(bad, "in/a.parquet")
     run = transform_parts("map.joblib", "in", "out", on_bad_rows="drop", rejects="rejects")
-    told = content(here / "rejects")
+    told = contents(here / "rejects")
     assert set(told) == {"a.csv", "a.parquet.csv", "a.parquet.csv.csv", "deep/b.parquet.csv"}
     assert run.bad_rows == 3 == sum(text.count(b"\n") - 1 for text in told.values())
 
@@ -89,20 +83,20 @@ def test_an_output_around_the_file_that_is_cut_is_refused(suffix, here):
     Path("out").mkdir()
     # a part of an earlier run, as it might be taken for an input
     transform_parts("map.joblib", f"one.{suffix}", "out", rows_per_file=256, overwrite=True)
-    before = content(here)
+    before = contents(here)
     with pytest.raises(UsageError, match="^out: expected an output apart from the input, got one inside"):
         transform_parts("map.joblib", f"out/one-00000.{suffix}", "out", rows_per_file=256, overwrite=True)
-    assert content(here) == before
+    assert contents(here) == before
 
 
 @pytest.mark.parametrize(("rejects", "engine"), [("rejects", "threads"), (None, "processes")])
 def test_what_text_cannot_be_is_told_before_parts_are_removed(rejects, engine, here):
     transform_parts("map.joblib", "one.csv", "out", rows_per_file=256)
-    before = content(here)
+    before = contents(here)
     with pytest.raises(UsageError, match="expected Parquet or NPY"):
         transform_parts("map.joblib", "one.csv", "out", rows_per_file=256, overwrite=True,
                         on_bad_rows="drop", rejects=rejects, engine=Engine(engine))  # fmt: skip
-    assert content(here) == before
+    assert contents(here) == before
 
 
 @pytest.mark.parametrize(("out", "rejects"), [("models", None), ("out", "models")])

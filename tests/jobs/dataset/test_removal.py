@@ -14,11 +14,8 @@ import pytest
 
 from kafeat.errors import DataError
 from kafeat.jobs.dataset.journal import DatasetResult
-from tests.jobs.files import transform_parts
+from tests.jobs.files import CONFIG, transform_parts
 from tests.recipes import fit_once
-
-STEP = {"kind": "fourier", "n_components": 4, "frequencies": "iid", "weights": "uniform"}
-CONFIG = {"chunk_rows": 256, "steps": [STEP]}
 
 Go = Callable[..., DatasetResult]
 

@@ -15,10 +15,8 @@ from kafeat.errors import DataError
 from kafeat.io.options import OutputOptions
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.transform.options import BadRowsLimit
-from tests.jobs.files import transform_parts
+from tests.jobs.files import CONFIG, contents, transform_parts
 from tests.recipes import fit_once
-
-CONFIG = {"chunk_rows": 256, "steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}
 
 
 def table(rows: int, seed: int = 0) -> pa.Table:
@@ -57,10 +55,6 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
 
 def manifest() -> dict[str, list[dict[str, object]]]:
     return dict(json.loads(Path("out/_kafeat.json").read_text()))
-
-
-def contents(folder: str) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 
 def test_rejects_that_were_not_asked_for_are_made(go):

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -192,3 +193,16 @@ def _become(asked: dict[str, Any], streams: list[int]) -> None:
     sys.argv = ["kafeat" if asked["code"] is None else "-c", *asked["words"]]
     main = sys.modules["__main__"] = ModuleType("__main__")
     exec(asked["code"] or "from kafeat.__main__ import main; main()", vars(main))
+
+
+def ended_in_a_long_call(code: str, number: int, cwd: Path) -> tuple[int, str, str]:
+    """Run a program whose call of `stuck` never returns, and check that a signal ends it soon."""
+    process = Process(code=STUCK + code, cwd=cwd, text=True)
+    for line in process.stderr:
+        if "long" in line:  # of two threads at once
+            break
+    process.send_signal(number)
+    started = time.monotonic()
+    stdout, stderr = process.communicate(timeout=60)
+    assert time.monotonic() - started < 5.0, stderr
+    return process.returncode, stdout, stderr

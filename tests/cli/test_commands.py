@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ import pytest
 
 import kafeat
 from kafeat.cli.main import COMMANDS
-from tests.zygote import KAFEAT, ROOT, STUCK, Process, apart
+from tests.zygote import KAFEAT, ROOT, apart, ended_in_a_long_call
 
 
 def run_apart(*words, code=0, **options):
@@ -220,15 +219,9 @@ def test_a_signal_in_a_long_call_of_a_library_ends_every_command(folder, tmp_pat
     for path in folder.iterdir():
         (tmp_path / path.name).symlink_to(path)
     before = sorted(os.listdir(tmp_path))
-    code = STUCK + STUCK_IN.format(**dict(zip(("module", "name", "method"), place, strict=True)), words=words)
-    process = Process(code=code, cwd=tmp_path, text=True)
-    for line in process.stderr:
-        if "long" in line:
-            break
-    process.send_signal(number)
-    started = time.monotonic()
-    _, errors = process.communicate(timeout=60)
-    assert (process.returncode, time.monotonic() - started < 5.0) == (128 + number, True), errors
+    code = STUCK_IN.format(**dict(zip(("module", "name", "method"), place, strict=True)), words=words)
+    returned, _, errors = ended_in_a_long_call(code, number, tmp_path)
+    assert returned == 128 + number, errors
     assert errors.endswith(f"kafeat: {'interrupted' if number == signal.SIGINT else 'terminated'}\n")
     assert sorted(os.listdir(tmp_path)) == before
 

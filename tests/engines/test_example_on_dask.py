@@ -12,50 +12,42 @@ import pytest
 
 import kafeat
 from tests.engines.test_parts_on_dask import Cluster
-from tests.io.object_store import running
 from tests.zygote import ROOT
 
-for package in ("distributed", "moto", "matplotlib"):
+for package in ("distributed", "matplotlib"):
     pytest.importorskip(package)
-
-KEYS = {
-    "AWS_ACCESS_KEY_ID": "AKIATEST",
-    "AWS_SECRET_ACCESS_KEY": "SECRETTEST",
-    "AWS_EC2_METADATA_DISABLED": "true",
-}
 
 
 @pytest.mark.slow
-def test_a_folder_of_s3_is_transformed_by_the_workers_of_dask(tmp_path, monkeypatch):
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
+@pytest.mark.usefixtures("credentials")
+def test_a_folder_of_s3_is_transformed_by_the_workers_of_dask(server, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     tables = [pa.table({"a": rng.normal(size=300), "b": rng.normal(size=300)}) for _ in range(3)]
     fm = kafeat.fit({"steps": ["minmax"]}, tables[0])
     fm.save(tmp_path / "map.joblib")
-    with running() as store:
-        for i, table in enumerate(tables):
-            buffer = io.BytesIO()
-            pq.write_table(table, buffer)
-            store.put(f"in/{i}.parquet", buffer.getvalue())
-        monkeypatch.setattr(
-            "tests.engines.test_parts_on_dask.ENVIRONMENT", {**os.environ, "PYTHONPATH": str(ROOT)}
-        )
-        cluster = Cluster(tmp_path)
-        try:
-            words = [
-                sys.executable, ROOT / "examples/s3_dask.py", store.uri("in"), store.uri("out"),
-                tmp_path / "map.joblib", cluster.address, tmp_path / "parts.png",
-            ]  # fmt: skip
-            outputs = []
-            for _ in range(2):
-                done = subprocess.run(words, capture_output=True, text=True, timeout=120)
-                assert done.returncode == 0, done.stderr
-                outputs.append(done.stdout)
-        finally:
-            cluster.close()
-        keys = store.keys()
-        made = pq.read_table(io.BytesIO(store.ask("GET", "/out/1.parquet")))
+    server.clear()
+    for i, table in enumerate(tables):
+        buffer = io.BytesIO()
+        pq.write_table(table, buffer)
+        server.put(f"in/{i}.parquet", buffer.getvalue())
+    monkeypatch.setattr(
+        "tests.engines.test_parts_on_dask.ENVIRONMENT", {**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    cluster = Cluster(tmp_path)
+    try:
+        words = [
+            sys.executable, ROOT / "examples/s3_dask.py", server.uri("in"), server.uri("out"),
+            tmp_path / "map.joblib", cluster.address, tmp_path / "parts.png",
+        ]  # fmt: skip
+        outputs = []
+        for _ in range(2):
+            done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0, done.stderr
+            outputs.append(done.stdout)
+    finally:
+        cluster.close()
+    keys = server.keys()
+    made = pq.read_table(io.BytesIO(server.ask("GET", "/out/1.parquet")))
     assert [f"out/{i}.parquet" in keys for i in range(3)] == [True] * 3
     assert "3 parts, 0 of them kept, 900 rows x 2 columns" in outputs[0]
     assert "3 parts, 3 of them kept" in outputs[1]

@@ -243,21 +243,6 @@ def test_kernels_compose(table: pa.Table) -> None:
     np.testing.assert_allclose(chained.exact_kernel(texts), np.exp(-1.5 * distances), rtol=0, atol=1e-12)
     report = kafeat.evaluate(chained, texts, rows=rows, exact_rows=rows)
     assert report["mean_abs_error"] < 0.05  # 1/√D
-    shop = {"columns": ["shop"], "steps": [{"kind": "one_hot", "columns": ["shop"]}]}
-    numbers = {"columns": ["b", "a"], "steps": ["standardize"], "weight": 0.5}
-    maps = [{"columns": ["review"], "steps": [config()["steps"][0], rbf]}, numbers, shop]
-    shop = np.array(["north", "south"])[np.random.default_rng(4).integers(0, 2, rows)]
-    table = table.append_column("shop", pa.array(shop))
-    both = kafeat.fit({"dtype": "float64", "steps": [{"kind": "union", "maps": maps}]}, table)
-    ab = np.column_stack([table["a"], table["b"]])
-    ab = (ab - ab.mean(axis=0)) / ab.std(axis=0)
-    same = np.equal.outer(shop, shop)
-    want = np.exp(-1.5 * distances) + 0.5 * ab @ ab.T + same
-    np.testing.assert_allclose(both.exact_kernel(table), want, rtol=0, atol=1e-12)
-    Z = both.transform(table)
-    np.testing.assert_allclose(Z[:, 512:514], np.sqrt(0.5) * ab[:, ::-1], rtol=0, atol=1e-12)
-    shuffled = table.select(["shop", "b", "review", "a"])
-    assert both.transform(shuffled).tobytes() == Z.tobytes()
 
 
 def test_several_columns_of_text(table: pa.Table) -> None:

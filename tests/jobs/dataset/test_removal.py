@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafeat.errors import DataError
 from kafeat.jobs.dataset.journal import DatasetResult
 from tests.jobs.files import CONFIG, transform_parts
 from tests.recipes import fit_once
@@ -138,20 +137,3 @@ def test_folders_that_were_there_stay_when_a_run_fails(go, monkeypatch):
             transform_parts("map.joblib", "in", out)
     assert [str(path) for path in sorted(Path("mine").rglob("*"))] == ["mine/empty"]
     assert not Path("new").exists()
-
-
-def test_an_input_that_changes_while_it_is_read_gives_no_part(go, monkeypatch):
-    from kafeat.jobs.dataset import part
-
-    def changed(*arguments: object, **more: object) -> object:
-        os.utime("in/new.parquet")
-        return real(*arguments, **more)
-
-    real = part.transform_file
-    monkeypatch.setattr(part, "transform_file", changed)
-    run = transform_parts("map.joblib", "in", "fresh", on_bad_rows="drop", rejects="fresh-rejects")
-    assert "expected a file that stays as it is, got one that changed while it was" in run.failed[0].error
-    assert os.listdir("fresh") == ["_kafeat.json"]
-    assert not Path("fresh-rejects").exists()
-    with pytest.raises(DataError, match="expected the manifest of a finished run"):
-        transform_parts("map.joblib", "fresh/_kafeat.json", "again")

@@ -39,9 +39,10 @@ def verify(
     output_format: str | None,
     **values: Any,
 ) -> None:
-    """Verify that OUT holds the features of IN under MODEL: count its rows and recompute random chunks.
+    """Verify that OUT holds the features of IN under MODEL: count its rows and recompute some of them.
 
-    Copied columns are compared with the same rows of IN. The exit code is 6 if OUT is wrong.
+    Copied columns are compared with the same rows of IN, and the parts of a folder with the hashes in its
+    manifest. The exit code is 6 if OUT is wrong.
     """
     from kafeat.jobs.verify.verify import verify_file
 
@@ -53,7 +54,7 @@ def verify(
         if not result.largest_difference
         else f"equal but for rounding ({result.largest_difference:.1e})"
     )
-    hashes = f"; {', '.join(result.hashes)} have the hashes of {stats}" if result.hashes else ""
+    hashes = f"; {', '.join(result.hashes)} with the SHA-256 on record" if result.hashes else ""
     log.summarize(
         f"{target}: {result.rows:,} rows, {result.rows_compared:,} of them made again: {bits}{hashes}",
         rows=result.rows,

@@ -97,7 +97,10 @@ class VerifyOptions:
         None, "Also compare the hashes in the file that `transform --stats` wrote.",
         group="Output", use="file", metavar="FILE.json",
     )  # fmt: skip
-    rows: int = option(100_000, "Approximate number of rows to recompute.")
+    rows: int = option(
+        100_000,
+        "Approximate number of rows to recompute, some of every part; more for text without a manifest.",
+    )
     seed: int = option(0, "Seed of the choice of rows.", least=0)
     on_bad_rows: Literal["error", "drop", "null"] | None = option(
         None,

@@ -1,5 +1,6 @@
 """The morning-after question: is the output what the map makes of the input?"""
 
+import hashlib
 import json
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, GateError
-from tests.jobs.files import transform_file, verify_file
+from tests.jobs.files import transform_file, transform_parts, verify_file
 from tests.recipes import fit_once
 from tests.sizes import sampled
 
@@ -50,12 +51,11 @@ def test_few_rows_are_made_again_and_which_depends_on_the_seed(model, source, tm
     caught, compared = [], []
     for seed in range(12):
         try:
-            compared.append(verify_file(model, source, out, rows=CHUNK, seed=seed).rows_compared)
+            compared.append(verify_file(model, source, out, rows=5 * CHUNK, seed=seed).rows_compared)
         except GateError as error:
             caught.append(str(error))
     assert compared
-    assert max(compared) < N
-    assert min(compared) >= 2 * CHUNK
+    assert all(4 * CHUNK <= rows <= 7 * CHUNK for rows in compared)
     assert caught
     assert all("out.npy: row 751 (index 750), feature" in message for message in caught)
 
@@ -179,3 +179,68 @@ def test_predictions_of_an_input_that_has_a_column_of_that_name(tmp_path, format
     for keep in ([], ["y"]):
         transform_file(model, source, out, keep=keep)
         assert verify_file(model, source, out).rows_compared == 300
+
+
+def folder_of(tmp_path, model, parts, rows, format):
+    """The folder of outputs of a folder of inputs with so many parts of so many rows."""
+    (tmp_path / "in").mkdir()
+    for number, block in enumerate(np.random.default_rng(5).normal(size=(parts, rows, D))):
+        np.save(tmp_path / f"in/p{number:02d}.npy", block)
+    transform_parts(model, tmp_path / "in", tmp_path / "out", output_format=format)
+    return tmp_path / "in", tmp_path / "out"
+
+
+@pytest.mark.parametrize(("parts", "rows"), [(60, 20), (4, 700)])
+@pytest.mark.parametrize("told", [True, False])
+def test_about_as_many_rows_as_asked_for_of_every_part_are_made_again(model, tmp_path, parts, rows, told):
+    source, out = folder_of(tmp_path, model, parts, rows, "npy")
+    if not told:
+        (out / "_kafeat.json").unlink()
+    for asked in (1, 300, 900, parts * rows, 10**6):
+        compared = verify_file(model, source, out, rows=asked).rows_compared
+        chunks = parts * -(-rows // CHUNK)
+        assert min(asked, parts * rows) - CHUNK <= compared <= min(asked + 2 * CHUNK + chunks, parts * rows)
+        if asked >= parts * rows:
+            assert compared == parts * rows
+    wrong = out / f"p{parts // 2:02d}.npy"
+    np.save(wrong, np.load(wrong) + np.float32(1))
+    for seed in range(3):
+        with pytest.raises(GateError, match=rf"{wrong}: row 1 \(index 0\), feature \d: expected"):
+            verify_file(model, source, out, rows=1, seed=seed)
+
+
+@pytest.mark.parametrize("format", ["npy", "csv", "parquet"])
+def test_every_byte_of_every_part_is_compared_with_the_manifest(run, model, tmp_path, format):
+    source, out = folder_of(tmp_path, model, 3, 30, format)
+    done = run("verify -v --model", model, source, out)
+    assert "equal to the last bit; output with the SHA-256 on record" in done.stderr
+    part = out / f"p01.{format}"
+    content, told = part.read_bytes(), (out / "_kafeat.json").read_text()
+    assert hashlib.sha256(content).hexdigest() in told
+    for wrong in (content + b"\n", content[:-1], content[: len(content) // 2], b""):
+        part.write_bytes(wrong)
+        done = run("verify --model", model, source, out, code=6)
+        assert done.stderr.startswith(f"kafeat: {part}: ")
+    part.write_bytes(content)
+    if format == "parquet":
+        features = pq.read_table(part)
+        first = features["f0"].to_numpy().copy()
+        first[0] = np.nextafter(first[0], np.float32(9))
+        pq.write_table(features.set_column(0, "f0", pa.array(first)), part)
+        with pytest.raises(GateError, match=r"with SHA-256 \w{12}…, as _kafeat.json says, got \w{12}…"):
+            verify_file(model, source, out)
+        part.write_bytes(content)
+    (out / "_kafeat.json").write_text("{")
+    with pytest.raises(
+        GateError, match="_kafeat.json: content: expected a manifest of kafeat, got: Invalid JSON"
+    ):
+        verify_file(model, source, out)
+
+
+@pytest.mark.parametrize("format", ["npy", "csv", "csv.gz", "parquet", "svm"])
+def test_an_output_that_cannot_be_read_is_wrong(run, model, source, tmp_path, format):
+    out = tmp_path / f"out.{format}"
+    transform_file(model, source, out)
+    content = out.read_bytes()
+    out.write_bytes(content[: len(content) // 2])
+    assert "; --" not in run("verify --model", model, source, out, code=6).stderr

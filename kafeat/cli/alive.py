@@ -1,6 +1,6 @@
-"""Signs of life of a command whose stderr is not a terminal: a line about its start, and one per minute.
+"""Progress lines of a command whose stderr is not a terminal: one about its start, and one per minute.
 
-In text, a command that takes less than a minute writes neither, so that a job of cron sends no mail about it.
+As text, a command that takes less than a minute writes neither, so that cron sends no mail about it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kafeat.cli import log
 
 
 class Alive:
-    """Lines that stand in for a progress bar of rich, with those methods of it that report progress."""
+    """Writes lines in place of a progress bar, and has the methods of rich's bar that report progress."""
 
     def __init__(self, unit: str) -> None:
         self._unit = unit
@@ -22,7 +22,7 @@ class Alive:
         self._done, self._since, self._told = 0, time.monotonic(), False
 
     def add_task(self, what: str, *, total: int | None, counted: bool) -> Any:
-        """Note what the command does from now on. The first call also writes that the command has started."""
+        """Note what the command does from now on. In JSON or with -v, also write that the command has started."""
         self._what, self._total, self._counted = what, total, counted
         self._done, self._since = 0, time.monotonic()
         if log.as_json() or log.settings.verbose:
@@ -30,10 +30,10 @@ class Alive:
         return 0
 
     def remove_task(self, _task: Any) -> None:
-        """Forget the task that has ended. The next one takes its place."""
+        """Do nothing, because the next task takes the place of this one."""
 
     def advance(self, _task: Any, done: int) -> None:
-        """Note that so many more rows or parts are done."""
+        """Note that `done` more rows or parts are finished."""
         self._done += done
 
     def _start(self) -> None:
@@ -42,7 +42,7 @@ class Alive:
             log.start({} if self._total is None else {self._unit: self._total})
 
     def tell(self) -> None:
-        """Write what is done so far."""
+        """Write a line about the progress so far."""
         self._start()
         seconds = time.monotonic() - self._since
         if self._counted:
@@ -54,7 +54,7 @@ class Alive:
             )  # fmt: skip
 
     def _tell_count(self, done: int, total: int | None, seconds: float) -> None:
-        unit, rate = self._unit, done / max(seconds, 1e-3)  # a phase may have begun right now
+        unit, rate = self._unit, done / max(seconds, 1e-3)  # a phase may have begun just now
         left = None if total is None or not done else max(0.0, (total - done) / rate)
         log.say(
             f"{self._what}: {amount(done, total, unit, rate, left)}", "progress",
@@ -64,7 +64,7 @@ class Alive:
 
 
 def amount(done: int, total: int | None, unit: str, speed: float | None, left: float | None) -> str:
-    """Spell how much is done of how much, how fast, and the seconds that are left, as far as they are known."""
+    """Return progress as text, such as `1,000 of 5,000 rows, 250 rows/s, 0:00:16 left`, as far as it is known."""
     of = "" if total is None else f" of {total:,}"
     fast = "" if speed is None else f", {speed:,.{0 if speed > 10 else 1}f} {unit}/s"
     return f"{done:,}{of} {unit}{fast}" + ("" if left is None else f", {timedelta(seconds=round(left))} left")

@@ -12,7 +12,7 @@ from kafeat.cli.alive import amount
 
 
 class _State(ProgressColumn):
-    """The amount done, its speed over the last half minute and the time left; or the time of what counts nothing."""
+    """The amount done, the speed in the last half minute and the time left or, for an uncounted phase, its time."""
 
     def __init__(self, unit: str) -> None:
         super().__init__()

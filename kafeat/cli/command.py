@@ -25,7 +25,7 @@ _WITHOUT_OPTION = ("KAFEAT_COLOR", "KAFEAT_COMPILED")
 
 
 class Formatter(click.HelpFormatter):
-    """Write headings in bold if the output has colours."""
+    """Formats help, with headings in bold if the output has colours."""
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
         if prefix is None and log.wants_color(sys.stdout):
@@ -153,7 +153,7 @@ def long_name(option: click.Option) -> str:
     return next(name for name in option.opts if name.startswith("--"))
 
 
-# The help of a command with fewer options than the first is one list. With more than the second, it omits rare ones.
+# With fewer options than _FEW, the help of a command is one list. With more than _MANY, it omits rare options.
 _FEW, _MANY = 12, 20
 _SHOWS_ALL = "kafeat.help_all"
 
@@ -176,7 +176,7 @@ _FROM = {
     "model": "`kafeat fit` makes a model.",
     "label": "It names the column to predict.",
 }
-"""Advice about the value of each required option that is missing."""
+"""Advice on where to get the value of a required option, if it is missing."""
 
 
 class GroupedCommand(click.Command):
@@ -206,7 +206,7 @@ class GroupedCommand(click.Command):
             raise click.MissingParameter(source, ctx, error.param) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from kafeat.io.options import GROUPS  # only the help of a command needs them
+        from kafeat.io.options import GROUPS  # only help needs them
 
         every = _options(self.get_params(ctx))
         if len(every) < _FEW:
@@ -215,7 +215,7 @@ class GroupedCommand(click.Command):
         many = len(every) > _MANY and _SHOWS_ALL not in ctx.meta
         shown = [one for one in every if not (many and getattr(one, "rare", False))]
         for group in GROUPS:
-            # click makes --help
+            # --help has no group, because click makes it
             of_group = (one for one in shown if getattr(one, "group", "Messages") == group)
             rows = [record for one in of_group if (record := one.get_help_record(ctx)) is not None]
             if rows:

@@ -1,4 +1,4 @@
-"""`kafeat evaluate`, also of an experiment, and with --all-rows the scores of the predictions of finished models."""
+"""`kafeat evaluate`, which evaluates maps, repeats an experiment or, with --all-rows, scores finished models."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _use_options(context: click.Context, _option: click.Parameter, name: str | N
 
 
 def checked_options(context: click.Context, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options under click's names for them, each checked as on the command line.
+    """Return the options of an experiment by their names in click, after checking them as on the command line.
 
     `context` is a context of `kafeat evaluate`.
     """
@@ -212,7 +212,7 @@ def evaluate(
 def _named(
     data: str, experiment: str | None, models: Sequence[str], configs: Sequence[str]
 ) -> dict[str, str]:
-    """Return the table, and the experiment or the only model, under the keys of the JSON."""
+    """Return the name of the data, and of the experiment or the only model, under the keys of JSON."""
     if experiment is not None:
         return {"experiment": experiment, "data": without_secrets(data)}
     model = {"model": without_secrets(models[0])} if len(models) == 1 and not configs else {}
@@ -246,7 +246,7 @@ def _evaluate(data: str, experiment: str | None, values: dict[str, Any]) -> Eval
 
 
 def _drop_idle_defaults(values: dict[str, Any], experiment: str | None) -> None:
-    """Ignore KAFEAT_MODEL or KAFEAT_CONFIG if the command line names others: they are defaults of other commands."""
+    """Ignore KAFEAT_MODEL or KAFEAT_CONFIG, which are meant for other commands, if the command line names maps."""
     source_of = click.get_current_context().get_parameter_source
     given = {name: bool(values[name]) for name in ("model", "config")}
     from_variables = [name for name in given if source_of(name) is ParameterSource.ENVIRONMENT]
@@ -258,7 +258,7 @@ def _drop_idle_defaults(values: dict[str, Any], experiment: str | None) -> None:
 def _recipes(
     configs: tuple[str, ...], experiment: str | None
 ) -> tuple[list[NamedRecipe | str], AbstractContextManager[None]]:
-    """Return the recipes of the experiment and of --config, and a context that adds to errors which data is needed."""
+    """Return the recipes of the experiment and of --config, and a context in which errors name the table to use."""
     if experiment is None:
         return list(configs), nullcontext()
     from kafeat.config.experiment import load_experiment
@@ -270,7 +270,7 @@ def _recipes(
 
 @contextmanager
 def _expecting(experiment: str, table: str) -> Iterator[None]:
-    """Add to errors in the data which table the experiment needs."""
+    """Add the table that the experiment needs to errors about the data."""
     try:
         yield
     except DataError as error:

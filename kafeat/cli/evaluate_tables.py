@@ -31,7 +31,7 @@ from kafeat.study.tables import (
 
 
 def notes(report: Report, details: bool) -> Iterator[str]:
-    """Yield the notes: those that qualify scores and errors, and the details of a report with a label."""
+    """Yield notes that qualify scores and errors and, with `details`, an equivalent model and ratios of times."""
     records, labelled = report.records, is_scored(report.summaries[0])
     yield from _of_records(records, details or not labelled)
     for which, text in (("raw", "the raw columns"), ("map", "the features"), ("exact", "the exact kernel")):
@@ -57,7 +57,7 @@ def _details(report: Report) -> Iterator[str]:
 
 
 def _of_records(records: Sequence[Record], errors: bool) -> Iterator[str]:
-    """Yield notes about the rows of each record and, with errors, about its reference, each note only once."""
+    """Yield notes about the rows of each record and, with `errors`, about its exact kernel, each note only once."""
     said = set()
     for record in records:
         about, name = record.about, record.about["map"]
@@ -80,7 +80,7 @@ def _of_records(records: Sequence[Record], errors: bool) -> Iterator[str]:
             yield f"note: {about['reference']}"
 
 
-# Columns are dropped before texts wrap at less than _ENOUGH. Texts never wrap at less than _LEAST.
+# Columns are dropped until texts are _ENOUGH cells wide. Texts are never narrower than _LEAST cells.
 _ENOUGH, _LEAST = 24, 12
 
 
@@ -145,7 +145,7 @@ class _Printer:
 
 
 def show(report: Report, scoring: Sequence[str] = (), details: bool = False) -> None:
-    """Print the answer, the tables and the notes of an evaluation. `scoring` names scores to show alongside."""
+    """Print the answer, the tables and the notes of an evaluation. `scoring` names more scores to show."""
     printer, entries = _Printer(), report.summaries
     labelled = is_scored(entries[0])
     for line in answer(report):
@@ -179,7 +179,7 @@ def _show_promises(printer: _Printer, about: Entries, model: Entries) -> None:
         (f"coverage of {one['level']:.0%}", one["level"], one["coverage"], one["p_value"])
         for one in model["coverage"]
     ]
-    # Both errors of numbers are divided by the variance of the training rows, because that of these rows may differ.
+    # Both R² are relative to the variance of the training rows, because the variance of these rows may differ.
     name = "accuracy" if about["task"] == "classification" else "R² by the variance of the fit"
     rows.append((name, held["score"], held["score_here"], held["p_value"]))
     if "calibration_error" in held:

@@ -9,7 +9,7 @@ import click
 from kafeat.cli import log, options
 from kafeat.cli.command import command
 
-# How many columns to show the share of a metric for, and how many values of a search, without -v.
+# Without -v, at most this many columns are shown with their share of a metric, and this many values of a search.
 _MOST_SHOWN = 8
 
 

@@ -67,7 +67,7 @@ def as_json() -> bool:
 
 
 def live() -> bool:
-    """Return True if a line on stderr may change while a command runs."""
+    """Return True if stderr is a terminal on which progress may be shown in place."""
     return not (settings.quiet or as_json()) and sys.stderr.isatty()
 
 
@@ -121,7 +121,7 @@ def listener() -> Listener:
 
 
 def end(code: int) -> None:
-    """Write in JSON that the command has ended with this exit code. In text, the output shows that."""
+    """In JSON, write that the command has ended with this exit code. As text, write nothing."""
     if as_json() and not code:
         output = {name: file for name, file in settings.work.files.items() if name == "output"}
         _put("done", without_secrets(settings.summary), **output, **settings.figures, exit_code=0, **_taken())
@@ -150,7 +150,7 @@ def error(message: str, code: int, retry: bool = False) -> int:
 
 
 def failed_parts(parts: PartsError) -> int:
-    """Write which parts failed, in JSON one line for each and one for all, and return the exit code."""
+    """Write which parts failed, and return the exit code. In JSON, each part has a line, followed by a summary."""
     if as_json():
         say(settings.summary)
     for one in parts.failed if as_json() else ():
@@ -160,7 +160,7 @@ def failed_parts(parts: PartsError) -> int:
 
 
 def _event_of(code: int) -> str:
-    """Return the event for an exit code: kafeat rejected something, it failed, or it was stopped from outside."""
+    """Return the event for an exit code: `refused` if kafeat rejected something, `failed` for faults and signals."""
     return "refused" if 2 <= code <= 6 else "failed"
 
 

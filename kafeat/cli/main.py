@@ -41,10 +41,10 @@ class Interrupted(BaseException):
 
 NAMES = {int(signal.SIGINT): "interrupted", int(signal.SIGTERM): "terminated"}
 _received: int | None = None
-# Seconds from a signal to the end, whatever the command does, and seconds to write the last line if nobody reads it.
+# Seconds from a signal to the end of the process, and seconds to write the last line to a pipe that nobody reads.
 _GRACE, _LAST_LINE = 3.5, 0.5
 _CALLED_OFF = 30  # seconds for an upload to clean up its bucket
-_SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
+_SHOW_CURSOR = "\x1b[?25h"  # progress bars hide it
 
 
 def listen() -> None:
@@ -82,7 +82,7 @@ def _watch(pipe: int) -> None:
 
 
 def check() -> None:
-    """Raise for an earlier signal, because Python drops exceptions that a signal raises inside a destructor."""
+    """Raise the exception of an earlier signal again, because Python drops exceptions inside destructors."""
     if _received is not None:
         _raise(_received, None)
 
@@ -158,7 +158,7 @@ class LazyGroup(click.Group):
             return super().resolve_command(ctx, args)
         from kafeat.contract.describe import nearest
 
-        # for a path, click 8.1 shows the help and succeeds
+        # if the name is a path, click 8.1 itself would show the help and succeed
         raise click.UsageError(f"No such command {args[0]!r}{nearest(args[0], COMMANDS) or '.'}", ctx)
 
 
@@ -258,7 +258,7 @@ def _run() -> int:
         if no_room(error):
             told = f" ({error})" if str(error) else ""
             return log.error(f"out of memory{told}: lower chunk_rows, n_components or --jobs", 5)
-        # The user can only report a bug, with the traceback.
+        # This is a bug. The user can only report it, with the traceback.
         log.fault(traceback.format_exc())
         return 1
 

@@ -86,7 +86,7 @@ class _Number(click.IntRange):
 if TYPE_CHECKING:
     _TextChoice = click.Choice[str]
 else:
-    _TextChoice = click.Choice  # that of click 8.1 has no parameter
+    _TextChoice = click.Choice  # click 8.1 has no Choice[str]
 
 
 class _Choice(_TextChoice):
@@ -120,7 +120,7 @@ _USES: dict[str | None, click.ParamType[Any]] = {
 
 
 def _type_of(kind: str, says: Option) -> click.ParamType[Any] | None:
-    """Return the type of an option whose field is of this kind. None means click's default."""
+    """Return click's type for an option whose field has this type. None means click's default."""
     if says.choices:
         return _Choice(says)
     match kind.removesuffix(" | None"):
@@ -196,7 +196,7 @@ verbose = _message(
 
 
 def given(names: Iterable[str]) -> list[str]:
-    """Return those of these options that stand on the command line. An environment variable is only a default."""
+    """Return which of these options are given on the command line, and not only by environment variables."""
     source_of = click.get_current_context().get_parameter_source
     return [name for name in names if source_of(name) is ParameterSource.COMMANDLINE]
 
@@ -210,7 +210,7 @@ model = option("--model", required=True, type=MODEL, metavar="MODEL", help="Map 
 
 
 def reading(command: F) -> F:
-    """Add --input-format, --delimiter, --no-header and --limit, which the command receives as `reading`."""
+    """Add the options for reading a file, such as --delimiter, which the command receives as `reading`."""
     names = [one.name for one, _ in declared(InputOptions)]
 
     @wraps(command)

@@ -34,11 +34,11 @@ class FileName(click.types.StringParamType):
 
     @property
     def written(self) -> bool:
-        """True if the command writes to it."""
+        """True if the command writes this file or folder."""
         return self.use in ("model", "output", "search", "pages")
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        # The check of overlapping files reads a config, and then the command reads it again.
+        # The content of a config is kept, because the check of overlaps and the command read it, and it may be a pipe.
         name = super().convert(value, param, ctx)
         return ReadOnce(name) if self.use == "config" and not isinstance(name, ReadOnce) else name
 
@@ -74,7 +74,7 @@ def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> Non
 
 
 def _read(kind: FileName, given: str, place: Location, remote: bool) -> list[InputPlace]:
-    """Return the places that an input file stands for. Remote data sets are listed only if an output is `remote`."""
+    """Return all files that an input consists of. Remote data sets are listed only if an output is `remote`."""
     from kafeat.jobs.transform.overlaps import InputPlace
 
     match kind.use:
@@ -89,7 +89,7 @@ def _read(kind: FileName, given: str, place: Location, remote: bool) -> list[Inp
 
 
 def _written(name: str, kind: FileName, given: str, place: Location) -> list[OutputPlace]:
-    """Return the places that a file to write stands for."""
+    """Return all files that an output consists of, such as a config and its journal."""
     from kafeat.io.storage.local_path import LocalPath
     from kafeat.jobs.transform.overlaps import OutputPlace
 

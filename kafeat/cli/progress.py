@@ -26,7 +26,7 @@ _MINUTE = 60.0
 
 
 class Announcer:
-    """An announcer shows the progress of a command: rows or parts done, or only the name of the phase."""
+    """Shows the progress of a command: rows or parts done, or only the name of the phase."""
 
     def __init__(self, what: str, bar: Progress | Alive | None) -> None:
         self._what, self._bar = what, bar

@@ -56,7 +56,7 @@ def transform(
     """
     from kafeat.jobs.dataset.request import DatasetRequest
 
-    if not gc.isenabled():  # see __main__.py
+    if not gc.isenabled():  # __main__.py disables it
         gc.freeze()
         gc.enable()
     request = DatasetRequest.of(TransformOptions(source, target, **values), needs_predictor)
@@ -100,7 +100,7 @@ _SAID_OF = {
     "removed": ("was removed, as its input is gone", "were removed, as their inputs are gone"),
     "unknown_files": ("is not a part, but is read with them", "are not parts, but are read with them"),
 }
-"""The words for one file and for several, for each list of files in a result."""
+"""For each list of files in a result, what to say about one file and about several files."""
 
 
 def _warn(target: Location, names: tuple[str, ...], what: str) -> None:

@@ -66,7 +66,7 @@ def tune(
     replace = _may_replace(config, json_file, model, overwrite, options["resume"])
 
     def write(result: Tuning) -> None:
-        progress.close()  # because it would capture what goes to standard output
+        progress.close()  # because it captures standard output
         nonlocal signalled
         if result.interrupted:
             signalled = forget()

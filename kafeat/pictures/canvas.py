@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Style:
-    """The colours of one version."""
+    """The colours of one version of a figure, light or dark."""
 
     name: str
     ink: str
@@ -69,7 +69,7 @@ def drawn(
         out = io.BytesIO()
         nothing = (
             {"Date": None} if kind == "svg" else {"Software": None}
-        )  # the same evaluation, the same bytes
+        )  # equal evaluations give equal bytes
         figure.savefig(out, format=kind, dpi=110, metadata=nothing)
         files[style.name] = out.getvalue()
     return Picture(name, kind, title, caption, columns, files)

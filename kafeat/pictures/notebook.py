@@ -53,7 +53,7 @@ _MOST_NAMES = 8
 
 
 def table(fm: Drawable) -> str:
-    """Return an HTML table of two columns, with all text escaped."""
+    """Return an HTML table that describes a map: inputs, steps, features and training data."""
     names = [shown(name) for name, _ in fm.columns.inputs]
     some = names if len(names) <= _MOST_NAMES else [*names[: _MOST_NAMES - 2], "…", names[-1]]
     origin = fm.provenance
@@ -109,7 +109,7 @@ def plot_kernel(self: Drawable, X: TableLike, rows: int = 1000) -> tuple[Axes, A
 
 
 def plot_distances(self: Drawable, X: TableLike, rows: int = 1000) -> Axes:
-    """Plot a 2-D histogram of kernel distances √(k(x, x) + k(y, y) − 2k(x, y)) and distances of features.
+    """Plot a 2-D histogram of kernel distances √(k(x, x) + k(y, y) − 2k(x, y)) and of distances between features.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def _drawn(fm: Drawable, X: TableLike, rows: int, portrait: str, columns: int = 
     """Draw a plot in a pyplot figure, which notebooks display automatically."""
     from kafeat.pictures import portraits
 
-    needed_pyplot()  # before the work
+    needed_pyplot()  # without it, fail before the work
     figures = _figures(fm, X, rows)
     axes = new_axes(columns)
     getattr(portraits, portrait)(axes if columns > 1 else axes[0], STYLES[0], figures)
@@ -155,7 +155,7 @@ def _drawn(fm: Drawable, X: TableLike, rows: int, portrait: str, columns: int = 
 
 
 def _figures(fm: Drawable, X: TableLike, rows: int) -> MapFigures:
-    """Compute the data of the figures on the rows with the largest hashes, which fitting would use last."""
+    """Compute the data of the figures on the rows with the largest hashes, which a fit sample would include last."""
     from kafeat.pictures.portraits import map_figures
 
     if rows < 2:

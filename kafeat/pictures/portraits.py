@@ -28,10 +28,10 @@ ModelFigures = tuple[Reliability, tuple[Array, tuple[str, ...]]]
 
 @dataclass(frozen=True)
 class MapFigures:
-    """The data of one map with one setting, for its first seed."""
+    """The data for the figures of one map with one setting, for its first seed."""
 
     about: Mapping[str, Any]
-    """Its name as `map`, and its setting."""
+    """The name of the map, as `map`, and its setting."""
     exact: Floats
     approximate: Floats
     """Gram matrices of some rows, (r, r), with similar rows next to each other."""
@@ -49,7 +49,7 @@ def same_map(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 def map_figures(
     about: Mapping[str, Any], K: Floats, Z: Floats, model: ModelFigures | None = None
 ) -> MapFigures:
-    """Return the data of a map with the exact kernel K (n, n) and the features Z (n, D) of some rows."""
+    """Return the data for the figures of a map, from the exact kernel K (n, n) and features Z (n, D) of some rows."""
     rng = np.random.default_rng(0)
     some = _in_order(K, rng)
     i, j = rng.integers(len(K), size=(2, _PAIRS))
@@ -115,7 +115,7 @@ _MOST_NAMES, _MOST_COUNTS = 30, 12
 
 
 def reliability(axes: Axes, style: Style, bins: Reliability) -> None:
-    """Draw the accuracy over the probability of the predicted class."""
+    """Draw a reliability diagram: the accuracy over the probability of the predicted class."""
     axes.bar(bins.probability, bins.share, width=0.02, color=style.faint)
     axes.plot([0, 1], [0, 1], ":", lw=1, color=style.ink)
     axes.plot(bins.probability, bins.accuracy, "o-", lw=1.4, ms=4, color=style.hues[0])
@@ -125,7 +125,7 @@ def reliability(axes: Axes, style: Style, bins: Reliability) -> None:
 
 
 def confusion(axes: Axes, _style: Style, rows: tuple[Array, Sequence[str]]) -> None:
-    """Draw the shares of the rows of each class by predicted class, with the counts if there is room."""
+    """Draw a confusion matrix: for each class, the shares of its rows by predicted class, with counts if they fit."""
     counts, classes = rows
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     axes.imshow(shares, vmin=0.0, vmax=1.0, cmap="viridis", interpolation="nearest")

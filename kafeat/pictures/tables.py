@@ -1,4 +1,4 @@
-"""Tables, each described once by its columns, for terminals, pages and notebooks, and their HTML form."""
+"""Tables for terminals, pages and notebooks, each described once by its columns, and their HTML form."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Format(NamedTuple):
 
 
 def spell_number(value: float, most: int = 1) -> str:
-    """Return a number with two digits, and at most so many decimals."""
+    """Return a number as text with two significant digits, but at most `most` decimals."""
     digits = next((n for n in range(most) if value * 10**n >= 10.0), most)
     return f"{value:,.{digits}f}"
 
 
 def spell_seconds(seconds: float) -> str:
-    """Return seconds with the two digits that a measurement has, and nothing below a millisecond."""
+    """Return seconds as text with two significant digits, or `<0.001` below a millisecond."""
     return "<0.001" if seconds < 0.001 else spell_number(seconds, 3)
 
 
@@ -34,7 +34,7 @@ SECONDS, MEGABYTES = Format(spell_seconds, "s"), Format(lambda size: spell_numbe
 
 @dataclass(frozen=True)
 class Column(Generic[T]):
-    """A title, a function for the figure of a row (None if it has none), and its format.
+    """A column of a table: its title, a function that returns the figure of a row or None, and the figures' format.
 
     A terminal that is too narrow drops columns with the largest `idle` first, and never those with 0.
     """
@@ -46,7 +46,7 @@ class Column(Generic[T]):
 
 
 class TableColumn(NamedTuple):
-    """A head and its formatted cells."""
+    """A column that is ready to be shown: its head and its formatted cells."""
 
     head: str
     cells: Sequence[str]

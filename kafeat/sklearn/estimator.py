@@ -25,8 +25,8 @@ from kafeat.types import Array, Floats
 class FeatureMap(NamedFeatures, TransformerMixin, MapEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Explicit kernel features z with z(x)·z(y) ≈ k(x, y), as a transformer for pipelines and searches.
 
-    Labels `y` are used if a step needs them. Rows may be sparse: a step that does not compute with sparse rows gets a
-    few of them at a time with their zeros. Data frames may have text columns if a `one_hot` step names them.
+    Labels `y` are used if a step needs them. Rows may be sparse: a step that cannot compute with sparse rows gets dense
+    copies of a few rows at a time. Data frames may have text columns if a `one_hot` step names them.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class FeatureMap(NamedFeatures, TransformerMixin, MapEstimator):  # type: ignore
     n_jobs : int, optional
         Number of threads (default: 1; -1: all cores). The features do not depend on it.
     random_state : int or RandomState, optional
-        Seed as scikit-learn spells it, in the place of `seed`, also that of `config`.
+        Seed under scikit-learn's name. It replaces `seed`, and the seed in `config`.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class FeatureMap(NamedFeatures, TransformerMixin, MapEstimator):  # type: ignore
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Fit the steps on rows X (n, d), with labels y (n,) if a step needs them.
 
-        Where rows are held out, those of one group, by `groups` (n,), are held out together.
+        If rows are held out, rows with equal `groups` (n,) are held out together.
         """
         self._fit(X, y, groups=groups)
         self._sampled: SampledFit | None = None
@@ -98,8 +98,8 @@ class FeatureMap(NamedFeatures, TransformerMixin, MapEstimator):  # type: ignore
 
         The estimator keeps a sample of `fit_rows` rows from all batches, also when it is pickled. The steps are fitted
         at the next use, such as `transform`. A batch after that changes the map, with a warning: what was learned from
-        earlier features does not fit later ones, so read all batches once for the map, and once more for a learner. A
-        `fit` keeps no rows, so the first batch after one starts a new fit, with a warning.
+        earlier features does not fit later ones, so read all batches once for the map, and once more for a learner.
+        `fit` keeps no rows, so the first batch after a `fit` starts a new fit, with a warning.
         """
         sampled: SampledFit | None = getattr(self, "_sampled", None)
         self._warn_of_earlier(sampled)
@@ -123,7 +123,7 @@ class FeatureMap(NamedFeatures, TransformerMixin, MapEstimator):  # type: ignore
         return self
 
     def _warn_of_earlier(self, sampled: SampledFit | None) -> None:
-        """Warn about a batch after a fit or a use of the map. `sampled` holds the batches before it."""
+        """Warn if a batch comes after a fit, or after the map was used. `sampled` holds the earlier batches."""
         if sampled is None and self.__sklearn_is_fitted__():
             warnings.warn(
                 "partial_fit: the rows of the previous fit are not kept, so this starts a new fit",
@@ -148,7 +148,7 @@ class FeatureMap(NamedFeatures, TransformerMixin, MapEstimator):  # type: ignore
 
     @property
     def feature_map_(self) -> FittedMap:
-        """The fitted map. After batches of rows, it is fitted on first access."""
+        """The fitted map. After `partial_fit`, it is fitted on first access."""
         self._check_fitted()
         if not hasattr(self, "_map") and self._sampled is not None:
             n_rows, config = self._sampled.chosen.n_rows, self._sampled.config

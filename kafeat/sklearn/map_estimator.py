@@ -149,7 +149,7 @@ def plain(value: Any) -> Any:
 
 
 def seed_of(random_state: Any) -> Any:
-    """Return the seed for scikit-learn's parameter. A RandomState is not advanced, so it gives the same seed again."""
+    """Return the seed for a `random_state`. A RandomState is not advanced, so it gives the same seed again."""
     if not isinstance(random_state, np.random.RandomState):
         return plain(random_state)
     copy = np.random.RandomState()
@@ -255,14 +255,14 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return self._map
 
     def _made(self, make: Callable[..., R], X: Any, **options: Any) -> R:
-        """Return the result of a method of the fitted map for rows X (n, d)."""
+        """Call a method of the fitted map for rows X (n, d), and return its result."""
         fm = self.feature_map_
         source = self._source(X, fm.config, reset=False)
         with as_value_errors():
             return make(fm, source, jobs=joblib.effective_n_jobs(self.n_jobs), **options)
 
     def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():  # first, because scikit-learn's check takes longer than a row
+        if not self.__sklearn_is_fitted__():  # first, since scikit-learn's check is slow
             check_is_fitted(self)
 
     def _with_dtype(self, config: Config, source: Reader) -> Config:
@@ -297,7 +297,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         finite = "allow-nan" if takes_missing(step.traits for step in config.map_steps) else True
         of, sparse = self if reset else self._with_tags_of(config), False if reads_columns else "csr"
         rows = checked_rows(of, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
-        # The data frames of pandas keep other types. Those of other libraries turn times into numbers.
+        # Pandas makes objects of other types, but the data frames of other libraries turn times into numbers.
         if rows.dtype == object or not hasattr(X, "iloc"):
             with as_value_errors():
                 _refuse_other_columns(X)
@@ -307,7 +307,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return reader_of(X) if rows.dtype == object else NamedReader(rows, [str(name) for name in names])
 
     def _with_tags_of(self, config: Config) -> Self:
-        """Return a view whose config is already checked, because checking takes longer than a row."""
+        """Return a view of the estimator whose config counts as checked, because a check is slower than a transform."""
         view = object.__new__(type(self))
         view.__dict__.update(vars(self), _checked=config)
         return view
@@ -357,7 +357,7 @@ class NamedFeatures(ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]  # s
 
 
 def beside(source: Reader, sample_weight: Any = None, groups: Any = None) -> Reader:
-    """Return the rows of a reader with columns of weights and of groups, where they are given: one of each per row."""
+    """Return a reader with additional columns of weights and of groups, if they are given, one of each per row."""
     try:
         given = {
             name: column_or_1d(check_array(values, ensure_2d=False, dtype=dtype, input_name=name.strip("<>")))
@@ -390,7 +390,7 @@ def checked_rows(estimator: Any, X: Any, **checks: Any) -> Any:
 
 
 def _refuse_other_columns(X: Any) -> None:
-    """Refuse a data frame with a column that holds no numbers. Scikit-learn's errors do not name it."""
+    """Refuse a data frame with a column that is not numeric. Scikit-learn's errors would not name the column."""
     if not hasattr(X, "__arrow_c_stream__"):
         return
     reader = reader_of(X)
@@ -422,7 +422,7 @@ def _explained(error: Exception, X: Any) -> str:
 
 
 def checked_labels(y: Any, classes: bool = False) -> Array:
-    """Return labels: one per row, or several numbers. With `classes`, only one, and no numbers with fractions."""
+    """Return checked labels (n,), or numbers (n, k). With `classes`, refuse (n, k) and numbers with fractions."""
     if y is None:
         raise UsageError("y: expected labels (requires y to be passed, but the target y is None)")
     try:
@@ -454,7 +454,7 @@ class ParametersRefusedError(UsageError, ValueError):
 
 @contextmanager
 def as_value_errors(rows: int | None = None) -> Iterator[None]:
-    """Convert the errors of kafeat to errors that are also ValueErrors. Mention it if there was only one row."""
+    """Convert kafeat's errors to errors that are also ValueErrors. Messages mention if there was only one row."""
     try:
         yield
     except UsageError as error:

@@ -38,9 +38,9 @@ class _PredictingEstimator(MapEstimator):
         return config.model_copy(update={"steps": (*config.map_steps, build_step(plain))})
 
     def predict_interval(self, X: Any, level: float = 0.9) -> Array:
-        """Return for each row of X (n, d) what contains its label with a probability of `level`: see `FeatureMap`.
+        """Return intervals, or sets of classes, that contain the labels of rows X (n, d) with a probability of `level`.
 
-        It is the lower and the upper end of each number, (n, 2) or (n, k, 2), or a mask of classes (n, n_classes).
+        For numbers they are lower and upper ends, (n, 2) or (n, k, 2), and for classes a mask (n, n_classes).
         """
         return self._made(FittedMap.predict_interval, X, level=level)
 
@@ -92,7 +92,7 @@ class FeatureMapClassifier(ClassifierMixin, _PredictingEstimator):  # type: igno
     _task: ClassVar[Literal["classification", "regression"]] = "classification"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Fit map and predictor on rows X (n, d) with classes y (n,), and with weights and groups as a regressor."""
+        """Fit map and predictor on rows X (n, d) with classes y (n,). Weights and groups are as for a regressor."""
         with as_value_errors():
             labels = checked_labels(y, classes=True)
         self._fit(X, labels, sample_weight, groups)
@@ -146,8 +146,8 @@ class FeatureMapRegressor(RegressorMixin, _PredictingEstimator):  # type: ignore
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit map and predictor on rows X (n, d) with numbers y (n,) or (n, k).
 
-        For the predictor, a row counts as often as its `sample_weight` (n,). Where rows are held out, those of one
-        group, by `groups` (n,), are held out together.
+        For the predictor, a row counts as often as its `sample_weight` (n,). If rows are held out, rows with equal
+        `groups` (n,) are held out together.
         """
         with as_value_errors():
             labels = checked_labels(y)

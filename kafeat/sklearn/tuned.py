@@ -37,7 +37,7 @@ class TunedFeatureMap(NamedFeatures, TransformerMixin, BaseEstimator):  # type: 
     """Explicit kernel features whose scaler, metric, kernel, γ, map and width are chosen by the labels.
 
     `fit` calls `kafeat.tune` and fits the config that it chooses. Data frames may have columns of text and times, and
-    values may be missing. With fewer than 20 rows nothing can be chosen, and `standardize` and `nystroem` are taken.
+    values may be missing. With fewer than 20 rows nothing can be chosen, and `standardize` and `nystroem` are used.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class TunedFeatureMap(NamedFeatures, TransformerMixin, BaseEstimator):  # type: 
     trials : int, optional
         Number of trials after which the search ends. With it, equal data give equal features.
     task : {"auto", "classification", "regression", "soft"}, default "auto"
-        Kind of prediction; "auto" decides by the labels, and "soft" takes y (n, k) as probabilities of k classes.
+        Kind of prediction; "auto" decides by the labels, and "soft" reads y (n, k) as probabilities of k classes.
     scoring : str, default "auto"
         Score to maximize; "auto" is the log loss for classes, after calibration, and R² for numbers.
     base : dict, str or os.PathLike, optional
@@ -107,7 +107,7 @@ class TunedFeatureMap(NamedFeatures, TransformerMixin, BaseEstimator):  # type: 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Choose the config on rows X (n, d) with labels y (n,), and fit it.
 
-        Candidates are scored on rows whose groups, by `groups` (n,), are not among those that they are fitted on.
+        With `groups` (n,), candidates are fitted on some groups and scored on the others.
         """
         X = self._checked(X, reset=True)
         jobs = joblib.effective_n_jobs(self.n_jobs)
@@ -120,7 +120,7 @@ class TunedFeatureMap(NamedFeatures, TransformerMixin, BaseEstimator):  # type: 
         if len(X) < LEAST_ROWS:
             warnings.warn(
                 f"TunedFeatureMap: expected at least {LEAST_ROWS} rows to choose a map by, got {len(X)}: standardize "
-                "and nystroem are taken",
+                "and nystroem are used",
                 KafeatWarning,
                 stacklevel=2,
             )
@@ -136,7 +136,7 @@ class TunedFeatureMap(NamedFeatures, TransformerMixin, BaseEstimator):  # type: 
             self.tuning_ = replace(tuning, _fit=no_data)
             self.config_ = tuning.config.to_plain()
             if groups is not None:
-                del self.config_["split_by"]  # names no column of X
+                del self.config_["split_by"]  # X has no such column
         self._map = FeatureMap(config=self.config_).fit(X, labels, groups)
         return self
 

@@ -165,9 +165,11 @@ def test_an_input_that_changes_is_refused_and_the_output_stays_what_it_was(fm, t
 
     told = rf"in.{ending}: expected a file that stays as it is, got one that changed"
     with pytest.raises(DataError, match=told):
-        hashed = how != "removed"  # there is nothing to hash
-        transform_file(fm, path, out, announce=lambda _rows: Changing(change), hashed=hashed)
+        asked = {"on_bad_rows": "drop", "rejects": tmp_path / "rejects.csv"}
+        asked["hashed"] = how != "removed"  # there is nothing to hash
+        transform_file(fm, path, out, announce=lambda _rows: Changing(change), **asked)
     assert out.read_text() == "the last one\n"
+    assert not (tmp_path / "rejects.csv").exists()
 
 
 def test_a_part_must_be_the_file_that_was_listed(fm, tmp_path):

@@ -83,8 +83,8 @@ def test_what_has_no_factor_is_refused(fm, data, tmp_path):
     predicting = kafeat.fit({**CONFIG, "steps": [*CONFIG["steps"], "ridge"]}, X, label=X[:, 0] > 0.0)
     constant = kafeat.fit({"steps": ["clip"]}, np.ones((20, 3)))
     told = "--unit-variance: expected features to scale, got predictions: use --features"
-    of_before = (replace(fm, feature_mean=None), "one that does not: fit it again")
-    for refused, message in (of_before, (predicting, told), (constant, "one whose features do not vary")):
+    of_before = (replace(fm, feature_mean=None), "one of an older version: fit it again")
+    for refused, message in (of_before, (predicting, told), (constant, "one whose features are constant")):
         with pytest.raises(UsageError, match=message):
             transform_file(refused, data, out, writing=SCALED)
         assert not out.exists()

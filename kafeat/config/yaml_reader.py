@@ -161,7 +161,7 @@ class _YamlReader:
                 continue
             node = replace(self._node(value, (*path, name)), key_at=key.at)
             if getattr(value, "value", None) == "" and value.style is None:
-                # the parser places a missing value at the next token, which may be on another line
+                # use the end of the key: the parser places a missing value at the next token, maybe in another line
                 node = replace(node, at=Place(event.end_mark.line + 1, event.end_mark.column + 1))
             if name not in children:
                 children[name] = node

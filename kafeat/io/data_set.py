@@ -225,7 +225,7 @@ def _fixed(pattern: Location) -> tuple[Location, str]:
 def _matches(name: str, pattern: str) -> bool:
     """Return true if a name matches a pattern. `**` stands for any number of folders; `*` does not match `/`."""
     names = name.split("/")
-    places = {0}  # the numbers of pieces of the name that the pattern so far can match
+    places = {0}  # how many pieces of the name the pieces of the pattern so far can match
     for piece in pattern.split("/"):
         if piece == "**":
             places = set(range(min(places), len(names) + 1)) if places else places

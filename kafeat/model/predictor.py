@@ -176,7 +176,7 @@ class FittedPredictor:
         if step.predicts_classes(state) != (classes is not None):
             raise ValueError("labels.classes: expected classes for probabilities, and none for numbers")
         if n != len(classes) if classes is not None else n != max(1, len(labels.names)) and labels.names:
-            raise ValueError(f"labels: expected {n} of them, one per output of the predictor")
+            raise ValueError(f"labels: expected {n} classes or names, one per output of the predictor")
         intervals = None
         if with_intervals:
             intervals = Intervals.from_plain(plain["intervals"], width, n, classes is not None)

@@ -30,7 +30,7 @@ MOST_ROWS = 10_000
 """Largest number of rows for the mean of the training features: more rows cost time but add little power."""
 _PAIRS = 512
 LEAST_TOLD = 10
-"""Number of rows of which none has a known category of a column only if something is wrong."""
+"""Number of rows from which on it is suspicious that none of them has a known category in a column."""
 
 
 def traces(features: Floats, rng: np.random.Generator) -> Floats:
@@ -154,7 +154,7 @@ class ColumnRanges:
 
 
 class SeenCategories:
-    """A record of the columns of categories in which some row has a known one."""
+    """Records, for each column of categories, whether any row has a category that the model knows."""
 
     def __init__(self, columns: Columns) -> None:
         n_categories = columns.n_categories
@@ -162,13 +162,13 @@ class SeenCategories:
         self._names, self._places, self._known = [*coded.values()], [*coded], np.zeros(len(coded), bool)
 
     def add(self, X: InputRows) -> None:
-        """Add rows (n, d). Several threads may call this."""
+        """Record the categories in rows X (n, d). Several threads may call this."""
         if not self._known.all():
             places = np.searchsorted(X.plain, self._places) if isinstance(X, TextRows) else self._places
             self._known |= (numbers_of(X)[:, places] >= 0.0).any(axis=0)
 
     def unknown(self, rows: int) -> str | None:
-        """Return a sentence about columns without any, or None. In few rows, there may be none by chance."""
+        """Return a warning about columns without a known category, or None, also for few rows, which may have none."""
         names = [quoted(name) for name, known in zip(self._names, self._known, strict=True) if not known]
         if not names or rows < LEAST_TOLD:
             return None

@@ -268,7 +268,7 @@ def test_what_is_refused(table: pa.Table) -> None:
     for steps, data, told in (
         (["standardize", text], table, "standardize: expected plain numbers, got columns of text"),
         ([*title, text], two, "text: expected to name every column of text that it sees, got others as well"),
-        ([text, one_hot], table, "column 'review': expected one_hot or text to name it, got both"),
+        ([text, one_hot], table, "column 'review': expected one step to read it, got one_hot and text"),
         (config(("reviews",))["steps"], table, r"expected the column 'reviews' \(did you mean 'review'\?\)"),
         ([text], stamps, "column 'review': expected text, numbers, dates or categories, got timestamp"),
     ):

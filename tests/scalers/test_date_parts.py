@@ -199,7 +199,7 @@ def test_times_are_features_only_if_they_are_named() -> None:
         (config(columns=("tt",)), r"date_parts: expected the column 'tt' \(did you mean 't'\?\)"),
         ({"steps": ["standardize", *own]}, "standardize: column 't': expected plain numbers, got times, which only"),
         ({"steps": [{"kind": "one_hot", "columns": ["t"]}, *own]},
-         "column 't': expected one_hot or date_parts to name it, got both"),
+         "column 't': expected one step to read it, got one_hot and date_parts"),
     ):  # fmt: skip
         with pytest.raises(DataError, match=told):
             kafeat.fit(recipe, table)

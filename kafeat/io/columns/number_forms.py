@@ -234,7 +234,7 @@ def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
     if before and after and not (asked or first):
         return None
     known = asked or (first if before and not after else not before and is_unit("", after))
-    beside = inner or " " in before or text[match.start(4) - 1] not in BLANKS  # names: B-02, Main Street 5
+    beside = inner or " " in before or text[match.start(4) - 1] not in BLANKS  # as in B-02, Main Street 5
     name = before and beside and not FLAG.fullmatch(before)
     return (
         None

@@ -49,7 +49,7 @@ def choose(
     for requested, kind in ((read.coded, "one_hot"), (read.times, "date_parts"), (read.texts, "text")):
         named = _special(table, requested, include, left_out, kind)
         for name in (name for name in named if name in kinds):
-            raise table.refusal(name, f"expected {kinds[name]} or {kind} to name it, got both")
+            raise table.refusal(name, f"expected one step to read it, got {kinds[name]} and {kind}")
         kinds, special = kinds | dict.fromkeys(named, kind), special | named
     fields = _numeric(table, left_out, set(kinds)) if include is None else fields_of(table, include)
     fields_of(table, (field.name for field in fields))

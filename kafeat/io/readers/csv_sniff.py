@@ -216,7 +216,7 @@ def _beside_no_commas(fields: list[Field], columns: Sequence[list[str]], asked: 
 
 
 def _whole(field: Field, values: Sequence[str]) -> Field:
-    """Return a field with separators of thousands. Record if its numbers have no decimals."""
+    """Return a field with thousands separators, whose dialect records whether its first numbers have no decimals."""
     whole = not any(field.dialect.decimal in value for value in values if value.strip() not in field.missing)
     return replace(field, dialect=replace(field.dialect, whole=whole))
 

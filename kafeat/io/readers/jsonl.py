@@ -207,7 +207,7 @@ def _checked(line: bytes, decoder: json.JSONDecoder) -> tuple[Row, str | None]:
 
 
 def _is_json(line: bytes) -> bool:
-    """Return true for JSON of any kind, even if it is no row."""
+    """Return true for any valid JSON, even if it is not an object and so not a row."""
     try:
         json.loads(line)
     except (ValueError, RecursionError):

@@ -97,7 +97,7 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return shape, true for an array in Fortran order, and dtype. Raise NumPy's exceptions for an invalid header."""
     version = np.lib.format.read_magic(file)
     if version not in ((1, 0), (2, 0), (3, 0)):
-        raise ValueError(f"an NPY header of version {version}, and not from 1.0 to 3.0")
+        raise ValueError(f"an NPY header of version {version}, not of 1.0 to 3.0")
     first = version == (1, 0)
     shape, by_columns, dtype = (
         np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0

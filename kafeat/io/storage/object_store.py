@@ -132,7 +132,7 @@ class ObjectUri(Location):
                 infos = fs.get_file_info(FileSelector(base, recursive=True))
             except FileNotFoundError:
                 raise SystemRefusedError(
-                    f"{self}: expected a folder with something in it, got none"
+                    f"{self}: expected a folder that contains objects, got none"
                 ) from None
         for info in infos:
             if info.type.name == "File":

@@ -143,7 +143,7 @@ def comparable_labels(
     if len(other):
         raise GateError(
             f"{location}: {spell_row(at + int(other[0]))}: expected the label 0, because no column of the input is "
-            f"named, got {labels[other[0]]:g}; name the column that `transform --keep` copied with --label"
+            f"named, got {labels[other[0]]:g}; give --label the column that `transform --keep` copied"
         )
     return None, got
 

@@ -188,7 +188,7 @@ def test_places_of_an_object_store(store):
     file.remove()
     file.remove()
     assert file.kind() is None
-    told = f"s3://{BUCKET}/none: expected a folder with something in it"
+    told = f"s3://{BUCKET}/none: expected a folder that contains objects"
     with pytest.raises(SystemRefusedError, match=told):
         list(parse_location(store.uri("none")).listed())
     with pytest.raises(SystemRefusedError, match="expected a bucket of that name, got none"):

@@ -158,7 +158,7 @@ def ending(error: BaseException) -> tuple[str, int]:
 _PASSING = {
     errno.EAGAIN, errno.EBUSY, errno.ECONNABORTED, errno.ECONNREFUSED, errno.ECONNRESET, errno.EDQUOT, errno.EHOSTDOWN,
     errno.EHOSTUNREACH, errno.EINTR, errno.EIO, errno.EMFILE, errno.ENETDOWN, errno.ENETUNREACH, errno.ENFILE,
-    errno.ENOLCK, errno.ENOMEM, errno.ENOSPC, errno.ESTALE, errno.ETIMEDOUT,
+    errno.ENOENT, errno.ENOLCK, errno.ENOMEM, errno.ENOSPC, errno.ESTALE, errno.ETIMEDOUT,
 }  # fmt: skip
 
 
@@ -168,7 +168,7 @@ def no_room(error: BaseException) -> bool:
 
 
 def may_pass(error: OSError) -> bool:
-    """Return true for a system error that may not recur later, such as a lost connection or a full disk."""
+    """Return true for a system error that may not recur later: a lost connection, a full disk, a file yet to come."""
     return error.errno in _PASSING
 
 

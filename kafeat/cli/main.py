@@ -257,7 +257,7 @@ def _run() -> int:
     except Exception as error:  # no memory or thread, or a bug
         if no_room(error):
             told = f" ({error})" if str(error) else ""
-            return log.error(f"out of memory{told}: lower chunk_rows, n_components or --jobs", 5)
+            return log.error(f"out of memory{told}: lower chunk_rows, n_components or --jobs", 5, retry=True)
         # This is a bug. The user can only report it, with the traceback.
         log.fault(traceback.format_exc())
         return 1

@@ -14,7 +14,7 @@ from kafeat.config.model import Config
 from kafeat.config.yaml_reader import Mistake, Node, Path, Place, read
 from kafeat.contract.describe import Declaration, describe, nearest, one_of, spell
 from kafeat.contract.step import Step
-from kafeat.errors import ConfigError, SystemRefusedError
+from kafeat.errors import ConfigError, SystemRefusedError, may_pass
 from kafeat.io.storage.files import ReadOnce
 from kafeat.registry import SEARCHES, kinds, step_class
 
@@ -195,7 +195,8 @@ def _content(name: str) -> bytes:
     try:
         return (name if isinstance(name, ReadOnce) else ReadOnce(name)).head(MOST_BYTES + 1)
     except OSError as error:
-        raise SystemRefusedError(f"{name}: cannot read the config: {error.strerror}") from error
+        problem = f"{name}: cannot read the config: {error.strerror}"
+        raise SystemRefusedError(problem, retry=may_pass(error)) from error
     except ValueError as error:
         raise SystemRefusedError(f"{name!r}: cannot read the config: {error}") from error
 

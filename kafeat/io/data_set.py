@@ -109,7 +109,7 @@ def must_exist(location: Location) -> None:
         expected = "a folder" if location.path.endswith("/") else "a file or a folder"
         if is_pattern(location):
             expected = "a file, or files of that pattern"
-        raise SystemRefusedError(f"{location}: expected {expected}, got nothing of that name")
+        raise SystemRefusedError(f"{location}: expected {expected}, got nothing of that name", retry=True)
 
 
 def list_parts(location: Location, format: str | None = None) -> Parts:

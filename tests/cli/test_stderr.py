@@ -112,7 +112,7 @@ def test_every_json_line_has_the_keys_of_its_event(in_process, folder):
     words = ("transform", "--model", "m.joblib", "x.csv", "o.csv", "-q", "--log-format", "json")
     assert in_process(*words, cwd=folder).stderr == ""
     (line,) = told("transform --model m.joblib none.csv o.csv")[1]
-    assert (line["retry"], line["message"]) == (False, "none.csv: No such file or directory")
+    assert (line["retry"], line["message"]) == (True, "none.csv: No such file or directory")
     code, lines = told("transform --model m.joblib in out --on-bad-rows drop")
     assert (code, [line["event"] for line in lines]) == (
         3,
@@ -135,9 +135,9 @@ def test_every_json_line_has_the_keys_of_its_event(in_process, folder):
 
 @pytest.mark.parametrize(
     ("problem", "retry"),
-    [(errno.ENOSPC, True), (errno.EIO, True), (errno.ENOENT, False), (errno.EACCES, False)],
+    [(errno.ENOSPC, True), (errno.EIO, True), (errno.ENOENT, True), (errno.EACCES, False)],
 )
-def test_a_disk_may_be_free_later_but_a_missing_file_stays_missing(problem, retry):
+def test_a_disk_may_be_free_or_a_file_there_later_but_a_permission_stays_denied(problem, retry):
     assert pickle.loads(pickle.dumps(refused("x", OSError(problem, "")))).retry is retry
 
 

@@ -295,9 +295,11 @@ class Reader(Table, ABC):
         place, stamp = self.origin
         entry = place.entry()
         if entry is None or entry.stamp != stamp:
-            raise DataError(
+            changed = DataError(
                 f"{self.location}: expected a file that stays as it is, got one that changed while it was read"
             )
+            changed.retry = True
+            raise changed
 
     def close(self) -> None:
         """Close all files."""

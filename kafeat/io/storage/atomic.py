@@ -125,7 +125,8 @@ def _check_folder(path: str) -> None:
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         folder = os.path.dirname(path) if not os.path.islink(path) else folder
-        raise SystemRefusedError(f"{path}: expected a folder {folder}, got none: make it first (mkdir -p)")
+        problem = f"expected a folder {folder}, got none: make it first (mkdir -p)"
+        raise SystemRefusedError(f"{path}: {problem}", retry=True)
 
 
 def write_bytes(

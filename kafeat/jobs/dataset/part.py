@@ -83,7 +83,7 @@ def kafeat_part(task: PartTask) -> Outcome:
         refusal = SystemRefusedError(problem, retry=may_pass(error))
     except Exception as error:  # a bug must not stop the other parts
         advice = "lower chunk_rows, n_components, or the parts that are made at once"
-        memory = SystemRefusedError(f"{place}: out of memory: {advice}")
+        memory = SystemRefusedError(f"{place}: out of memory: {advice}", retry=True)
         refusal = memory if no_room(error) else KafeatError(traceback.format_exc())
     return failure_outcome(task.part.name, refusal)
 

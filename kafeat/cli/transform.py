@@ -77,11 +77,13 @@ def _run(request: DatasetRequest, idle: list[str]) -> None:
 
     done = run(request, idle, "--", partial(progress, "transform"), warn=log.warn)
     if not isinstance(done, DatasetResult):
-        _summarize(request, f"{target}: {counted(done.rows, 'row')}", done)
+        _summarize(request, f"{target}: {counted(done.rows, 'row')}", done, done.rows_read)
+        if not done.rows_read:
+            log.warn(f"{target}: expected rows to write, got none: {request.source} has none")
         return
     kept = f" ({done.kept:,} of them kept)" if done.kept else ""
     made = f"{target}: {counted(done.parts, 'part')}{kept}, {counted(done.rows, 'row')}"
-    _summarize(request, made, done)
+    _summarize(request, made, done, done.rows_made)
     for list_of_files, (one, many) in _SAID_OF.items():
         names = getattr(done, list_of_files)
         if names:
@@ -92,7 +94,7 @@ def _run(request: DatasetRequest, idle: list[str]) -> None:
 
 _SAID_OF = {
     "made_again": ("was made again, as a worker was lost", "were made again, as a worker was lost"),
-    "all_bad": ("has bad rows only", "have bad rows only"),
+    "without_good": ("has no good row", "have no good row"),
     "lost": (
         "of an earlier run was removed, as its part failed",
         "of an earlier run were removed, as their parts failed",
@@ -110,14 +112,19 @@ def _warn(target: Location, names: tuple[str, ...], what: str) -> None:
     log.warn(f"{target}: {counted(len(names), 'file')} {what}: {listed}")
 
 
-def _summarize(request: DatasetRequest, what: str, done: TransformResult | DatasetResult) -> None:
-    """Write the summary, and a warning with the number of bad rows, which are missing or null in the output."""
+def _summarize(
+    request: DatasetRequest, what: str, done: TransformResult | DatasetResult, rows_made: int
+) -> None:
+    """Write the summary, and a warning with the number of bad rows, which are missing or null in the output.
+
+    `rows_made` are the rows that this run has read, without those of kept parts.
+    """
     clipped = (
         f"; {counted(done.clipped, 'value')} beyond the range of the fit were clipped" if done.clipped else ""
     )
     log.summarize(
         f"{what} x {done.columns:,} {done.what} in {done.seconds:.2f} s{clipped}",
-        rows=done.rows_read, rows_per_second=round(done.rows_read / max(done.seconds, 1e-3), 3),
+        rows=done.rows_read, rows_per_second=round(rows_made / max(done.seconds, 1e-3), 3),
         bytes=done.bytes,
     )  # fmt: skip
     rule = request.rules.on_bad_rows

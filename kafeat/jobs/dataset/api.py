@@ -128,7 +128,7 @@ def run(
     request.refuse_overlaps()
     known = list[TransformResult | DatasetResult]()
     with (
-        _recorded(request, known, request.metrics, metrics),
+        _recorded(request, known, request.metrics, partial(metrics, request.target.absolute())),
         _recorded(request, known, request.stats, spelled),
     ):
         over_parts = request.over_parts(idle, dashes)

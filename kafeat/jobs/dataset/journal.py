@@ -37,6 +37,7 @@ class DatasetResult:
         rows, rows_read, columns, what, seconds, clipped, bad_rows, first_bad_row, scale: As in a `TransformResult`.
         parts: Number of parts in the output folder, kept ones included.
         kept: Number of parts that a previous run had written.
+        rows_made: The rows read for the other parts.
         bytes: Size of the parts.
         failed: Parts that could not be written.
         removed: Parts of the previous run that were removed, because they no longer have an input.
@@ -45,7 +46,7 @@ class DatasetResult:
         unknown: The first part and its columns with only unknown categories; None if there are none.
         made_again: Parts that a second worker made after the first worker was lost.
         lost: Parts that could not be written and whose earlier output, made from another input, was removed.
-        all_bad: Names of the parts whose rows are all bad.
+        without_good: Names of the parts that have no rows, or only bad ones.
         largest_drift: The largest drift of the parts whose drift is known, None if there are none.
         drifts_known: Number of parts whose drift is known, kept ones included.
         least_p_value: The least p-value of the parts whose features' mean was tested, None if there are none.
@@ -62,6 +63,7 @@ class DatasetResult:
     scale: float | None
     parts: int
     kept: int
+    rows_made: int
     bytes: int
     failed: tuple[PartFailure, ...]
     removed: tuple[str, ...]
@@ -70,7 +72,7 @@ class DatasetResult:
     stopped: str | None
     unknown: str | None
     made_again: tuple[str, ...]
-    all_bad: tuple[str, ...]
+    without_good: tuple[str, ...]
     largest_drift: Drift | None
     drifts_known: int
     least_p_value: float | None
@@ -83,7 +85,7 @@ class Journal:
         self._folder, self._manifest, self._guard = folder, manifest, guard
         self._records, self._failures = {record.name: record for record in records}, dict[str, PartFailure]()
         self._environments = list(manifest.machines)
-        self._kept = self._tried = 0
+        self._kept = self._tried = self._rows_made = 0
         self._made_again = list[str]()
         self.stopped: str | None = None
         self._unknown: str | None = None
@@ -103,6 +105,7 @@ class Journal:
                     more |= {"lost_workers": [*outcome.lost_workers], "made_again_by": outcome.worker}
                     self._made_again.append(outcome.record.name)
                 self._records[outcome.record.name] = outcome.record.model_copy(update=more)
+                self._rows_made += outcome.record.rows_read if outcome.made else 0
                 if outcome.unknown is not None:
                     self._unknown = self._unknown or f"{outcome.record.name}: {outcome.unknown}"
             self._kept += not outcome.made
@@ -178,6 +181,7 @@ class Journal:
         return DatasetResult(
             parts=len(records),
             kept=kept + self._kept,
+            rows_made=self._rows_made,
             rows=sum(record.rows for record in records),
             rows_read=sum(record.rows_read for record in records),
             bytes=sum(record.output.bytes for record in records),
@@ -195,7 +199,7 @@ class Journal:
             drifts_known=len(drifts),
             least_p_value=min((one.p_value for one in records if one.p_value is not None), default=None),
             **files,
-            all_bad=tuple(one.name for one in records if 0 < one.rows_read == one.bad_rows),
+            without_good=tuple(one.name for one in records if one.rows_read == one.bad_rows),
             first_bad_row=next(bad, None),
         )
 

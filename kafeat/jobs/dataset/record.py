@@ -64,9 +64,9 @@ def spelled(record: dict[str, Any]) -> str:
     return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
 
 
-def metrics(record: dict[str, Any]) -> str:
-    """Return the numbers of a record, and its state, in the text format of Prometheus."""
-    escaped = record["output"]["path"].replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+def metrics(output: Location, record: dict[str, Any]) -> str:
+    """Return the numbers of a record, and its state, in the text format of Prometheus, with the output as label."""
+    escaped = str(output).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
     label = f'output="{escaped}"'
     lines = [f"{name}{{{label}}} {number}\n" for name, number in _numbers(record, "kafeat")]
     ended = get_args(State)[1:]  # all states except running

@@ -90,8 +90,8 @@ class PredictOptions(RuleOptions, WritingOptions, InputOptions, Files):
         group="Output", metavar="FILE.json", use="output",
     )  # fmt: skip
     metrics: Path | None = option(
-        None, "Write numbers of the run for Prometheus' node exporter, however it ends: state, rows, seconds, drift.",
-        python="File for numbers of the run, in the text format of Prometheus' node exporter, however it ends.",
+        None, "Write numbers of the run for Prometheus' node exporter, also if it fails: state, rows, seconds, drift.",
+        python="File for numbers of the run, in the text format of Prometheus' node exporter, also if it fails.",
         group="Output", rare=True, metavar="FILE.prom", use="output",
     )  # fmt: skip
     overwrite: bool | None = option(

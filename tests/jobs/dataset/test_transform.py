@@ -293,6 +293,7 @@ def test_a_text_that_changes_while_it_is_cut_gives_no_part(model, tmp_path, monk
     pa_csv.write_csv(table(600).drop(["id"]), tmp_path / "big.csv")
     run = transform_parts(model, tmp_path / "big.csv", tmp_path / "out", rows_per_file=256)
     assert "expected a file that stays as it is, got one that changed while it was" in run.failed[0].error
+    assert run.failed[0].retry
     assert (len(run.failed), files(tmp_path / "out")) == (3, {})
     with pytest.raises(DataError, match="expected the manifest of a finished run"):
         transform_parts(model, tmp_path / "out" / "_kafeat.json", tmp_path / "again")
@@ -369,6 +370,7 @@ def test_the_command_says_what_was_removed_and_what_is_strange(in_process, model
     gone = "p0.parquet, p1.parquet, p2.parquet, …"
     told = [json.loads(line) for line in in_process(*words).stderr.splitlines()]
     assert [(line["level"], line["message"]) for line in told if line["level"] != "info"] == [
+        ("warning", f"{out}: 1 file has no good row: year=2023/b.parquet"),
         ("warning", f"{out}: 4 files were removed, as their inputs are gone: {gone}"),
         ("warning", f"{out}: 1 file is not a part, but is read with them: one.txt"),
     ]
@@ -576,7 +578,7 @@ def test_a_part_whose_worker_is_lost_is_made_again_and_named(in_process, model, 
 
 def metrics(path: Path) -> dict[str, float]:
     """The numbers of a file in Prometheus' text format."""
-    form = r'kafeat_(\w+){output="[^"]*"(?:,state="(\w+)")?} (\S+)'
+    form = r'kafeat_(\w+){output="/[^"]*"(?:,state="(\w+)")?} (\S+)'
     found = [re.fullmatch(form, line).groups() for line in path.read_text().splitlines()]
     return {name if state is None else f"state={state}": float(number) for name, state, number in found}
 

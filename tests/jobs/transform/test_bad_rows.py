@@ -346,10 +346,31 @@ def test_bad_rows_are_counted_on_stderr(fm, tmp_path, in_process, run, rule):
     assert some.stderr == f"note: in/b.csv: 1 of 2 rows {fate} row 2 (index 1), column 'x2': {problem}"
     assert in_process(*command, "in/a.csv", "out.csv", "--quiet", cwd=tmp_path).stderr == ""
     assert in_process(*command, "c.csv", "out.csv", cwd=tmp_path).stderr == ""
-    said = f"note: in: 3 of 4 rows {fate} a.csv: {where}note: out: 1 file has bad rows only: a.csv\n"
+    said = f"note: in: 3 of 4 rows {fate} a.csv: {where}note: out: 1 file has no good row: a.csv\n"
     for more in ((), ("--resume",)):
         both = run(*command, "in", "out", *more, cwd=tmp_path)
         assert both.stderr == said
+
+
+def test_an_output_without_rows_is_a_warning(fm, tmp_path, in_process):
+    fm.save(tmp_path / "map.joblib")
+    (tmp_path / "in").mkdir()
+    for name, rows in (("a", ""), ("b", "1,1,1\n" * 3)):
+        (tmp_path / f"in/{name}.csv").write_text("x0,x1,x2\n" + rows)
+    command = ("transform", "--model", "map.joblib", "--log-format", "json")
+
+    def told(*files):
+        return [json.loads(line) for line in in_process(*command, *files, cwd=tmp_path).stderr.splitlines()]
+
+    warned = [line["message"] for line in told("in/a.csv", "o.csv") if line["level"] == "warning"]
+    assert warned == ["o.csv: expected rows to write, got none: in/a.csv has none"]
+    lines = told("in", "out", "--resume")
+    assert [line["message"] for line in lines if line["level"] == "warning"] == [
+        "out: 1 file has no good row: a.csv"
+    ]
+    assert lines[-1]["rows_per_second"] > 0.0
+    kept = told("in", "out", "--resume")[-1]
+    assert (kept["rows"], kept["rows_per_second"]) == (3, 0.0)  # this run made none
 
 
 @pytest.mark.parametrize(

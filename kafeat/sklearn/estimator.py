@@ -172,10 +172,6 @@ class FeatureMap(NamedFeatures, TransformerMixin, MapEstimator):  # type: ignore
             "uniform, rpcholesky, greedy, leverage, farthest and residual are"
         )
 
-    @property
-    def _n_features_out(self) -> int:
-        return self.feature_map_.n_components
-
     def _labels(self, y: Any, config: Config) -> Array | None:
         takes = config.needs_label or any(step.traits.label.taken for step in config.map_steps)
         return None if not takes or (y is None and not config.needs_label) else checked_labels(y)

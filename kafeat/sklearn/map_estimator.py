@@ -331,7 +331,11 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
 
 class NamedFeatures(ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]  # scikit-learn has no types
-    """The names of the features of an estimator with a `feature_map_`."""
+    """The number and the names of the features of an estimator with a `feature_map_`."""
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.feature_map_.n_components)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return `income` or `city_Rome` for features that are made from one column, otherwise numbered names."""

@@ -160,16 +160,10 @@ class TunedFeatureMap(NamedFeatures, TransformerMixin, BaseEstimator):  # type: 
         check_is_fitted(self)
         return self._map.feature_map_
 
-    @property
-    def _n_features_out(self) -> int:
-        return self.feature_map_.n_components
-
     def _checked(self, X: Any, reset: bool) -> Any:
         """Return the rows after scikit-learn's checks. Data frames stay as they are, because they may contain text."""
-        if hasattr(X, "columns"):
-            checked_rows(self, X, reset=reset, skip_check_array=True)
-            return X
-        return checked_rows(self, X, reset=reset, ensure_all_finite="allow-nan")
+        how = {"skip_check_array": True} if hasattr(X, "columns") else {"ensure_all_finite": "allow-nan"}
+        return checked_rows(self, X, reset=reset, **how)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_map")

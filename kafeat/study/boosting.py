@@ -51,7 +51,7 @@ class Boosting:
 
 
 def plan(rows: int, width: int, trees: int) -> tuple[int, dict[str, Any]] | None:
-    """Return how many rows to train on and scikit-learn's parameters, or None if `trees` a round take too long."""
+    """Return how many rows to train on and scikit-learn's parameters, for `trees` trees a round; None if too slow."""
     rows, of_row = min(rows, MOST_ROWS), float(trees * (width + _MORE_COLUMNS))
     if 100 * of_row * (rows + _MORE_ROWS) <= _MUCH:
         return rows, {}

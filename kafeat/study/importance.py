@@ -78,7 +78,7 @@ def _predicted(held_out: Sequence[HeldOut], place: slice, rng: np.random.Generat
 
 
 def with_column_of(X: InputRows, place: slice, others: Array) -> InputRows:
-    """Return the rows X (n, d), but with the columns `place` of the rows X[others], `others` (n,)."""
+    """Return rows X (n, d) in which the columns `place` are replaced by those of X[others], with `others` (n,)."""
     if isinstance(X, TextRows):
         text = X.starts == place.start
         if text.any():

@@ -200,7 +200,7 @@ Predict = Callable[[Floats], Floats]
 
 
 class Model(Protocol):
-    """A fitted model, which predicts as `Predict` does."""
+    """A fitted model. Calling it predicts, as for `Predict`."""
 
     def __call__(self, Z: Floats, /) -> Floats: ...
     @property

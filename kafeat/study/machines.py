@@ -285,7 +285,7 @@ class Machines:
     def _scored(
         self, trained: Trained, scoring: Scoring, inputs: Inputs, train: Mask, n_bytes: int
     ) -> Learned:
-        """Return the scores and costs of a model that was just fitted on the inputs. Predicting excludes reading."""
+        """Return scores and costs of a model that was just fitted. The seconds to predict do not include reading."""
         making = inputs.last_making  # the pass for fitting; predicting changes it
         predict = partial(self.truth.predicted, trained.model, inputs)
         tested, predicting = timed(partial(predict, self._split.test), lambda: inputs.reading)

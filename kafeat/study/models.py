@@ -53,7 +53,7 @@ _OF_MODELS: tuple[Judged, ...] = ("probabilities", "intervals")
 
 @dataclass(frozen=True)
 class ModelScoring:
-    """How to score a model on labels: `task` has the classes of the model and of the labels together, or is numbers.
+    """How to score a model on labels. For classes, `task` has those of the model and of the labels together.
 
     Classes are compared by their names, because another file may hold them as another type.
     """
@@ -272,7 +272,7 @@ def test_rows_seen(fm: FeatureMap, data: RereadableData, test: Mask) -> int | No
 def score_predictions(
     models: Sequence[str], data: str, label: Sequence[str] = (), scoring: str | None = None, **asked: Any
 ) -> list[Record]:
-    """Return one record with scores for each model that ends in a predictor. docs/reference/json.md lists the keys.
+    """Return one record with scores for each model. All must end in a predictor. docs/reference/json.md lists the keys.
 
     The default `label` is the one that the model was fitted with. `scoring` names the deciding score. `asked` are
     options of an evaluation: `reading`, `interval`, `drop_unlabelled` and `jobs`.

@@ -61,7 +61,7 @@ def _steps(groups: Groups, encoding: Encoding) -> list[dict[str, Any]]:
 
 
 def _comments(table: TunedTable, labels: Sequence[str], parts: str) -> Iterator[str]:
-    """Yield the type of each column, and what to do next."""
+    """Yield comments: the type of each column, how it is read, and what to do next."""
     place, groups = table.place, table.groups
     first = "first " if groups.rows >= LOOK or parts else ""
     of_rows = f"its {first}{counted(groups.rows, 'row')}"

@@ -170,7 +170,7 @@ def _recorded(
         with beside(place, request.writing.fsync) as file:
             try:
                 yield
-            except UsageError:  # without a record, whose file may be the wrong option
+            except UsageError:  # write no record: its file may be the wrong option
                 raise
             except BaseException as error:
                 failure = error

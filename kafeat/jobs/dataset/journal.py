@@ -89,7 +89,7 @@ class Journal:
         self._made_again = list[str]()
         self.stopped: str | None = None
         self._unknown: str | None = None
-        self._next = math.inf  # the time of the next write; none before `write` is called
+        self._next = math.inf  # when to write next; never before the first `write`
         self._lock = threading.RLock()
 
     def add(self, outcome: Outcome) -> None:

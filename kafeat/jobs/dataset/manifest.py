@@ -49,8 +49,8 @@ class Drift(_Entry):
 class PartRecord(_Entry):
     """A part that is done.
 
-    `only` holds the first row of its input and the row after the last one, or None for all rows. `first_bad_row` tells
-    that row and its problem, if there is one. `drift` and `p_value` (of the test of the features' mean) are None if
+    `only` holds the first row of its input and the row after the last one, or None for all rows. `first_bad_row` names
+    a row and its problem, if any row is bad. `drift` and `p_value` (of the test of the features' mean) are None if
     they were not measured. `rejects` is None if none were written. `made_by` is an index into `machines` of the
     manifest.
     """

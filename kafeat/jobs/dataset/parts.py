@@ -80,7 +80,7 @@ def _ranges(request: DatasetRequest) -> list[Part] | None:
     source, chunk_rows, rows = request.source, request.map.chunk_rows, request.rows_per_file or 0
     if rows < chunk_rows:
         raise UsageError(
-            f"--rows-per-file: expected at least {chunk_rows:,}, the height of the map's chunks, got {rows:,}"
+            f"--rows-per-file: expected at least {chunk_rows:,}, the rows of one chunk of the map, got {rows:,}"
         )
     whole = Part.of(source)
     if not whole.stamp:

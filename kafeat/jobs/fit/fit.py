@@ -265,7 +265,7 @@ def columns_of(
     """Return the columns that a map of this config reads. The columns in `others` are not features."""
     read, split_by = config.read, SplitBy.of(config)
     include, left_out = config.columns.include, [*config.columns.exclude, *others]
-    if split_by is not None and split_by.column in read.coded:  # a step reads it
+    if split_by is not None and split_by.column in read.coded:  # a step reads this column
         include = include and tuple(dict.fromkeys((*include, split_by.column)))
         left_out = [name for name in left_out if name != split_by.column]
     missing = takes_missing(step.traits for step in config.map_steps)

@@ -1,4 +1,4 @@
-"""If a step learns from labels, fit steps and predictor again without some rows, to get unbiased errors of these."""
+"""Fit steps and predictor again without some rows, to get unbiased errors of these if steps learn from labels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def random_folds(rows: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Refit:
-    """A model and its data, to fit it again without each fold. `more` makes random folds, enough for intervals."""
+    """Fits a model again without each fold of its data. `more` makes random folds, as many as intervals need."""
 
     fm: FeatureMap
     sampled: SampledFit
@@ -103,7 +103,7 @@ class Refit:
         )
 
     def _without_each(self, why: str) -> Iterator[tuple[Cut, RowRule, SampledFit]]:
-        """Yield each cut with its rule and the sampled rows of its training folds. Progress messages tell `why`."""
+        """Yield each cut with its rule and the sampled rows of its training folds. `why` is the message of progress."""
         for cut in self.cuts:
             self.job.listener.phase(why.format(cut.held + 1, self.folds.count))
             rule = RowRule.of_cut(cut, self.folds, self.fm.config.seed)

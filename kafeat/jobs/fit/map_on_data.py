@@ -220,7 +220,7 @@ class MapOnData:
         if self.matrix is not None:
             return self.matrix.columns(dense(X), self._fitted_on).astype(self.map.input_dtype)
         numbers = self.map.chain.numbers(X)
-        gaps = np.isnan(numbers)  # in a map of trees, which need no filled values
+        gaps = np.isnan(numbers)  # trees accept missing values, learners do not
         return np.where(gaps, 0.0, numbers).astype(numbers.dtype) if gaps.any() else numbers
 
     def transform(self, X: Chunk | InputRows) -> Floats:

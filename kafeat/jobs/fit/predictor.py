@@ -42,7 +42,7 @@ from kafeat.types import Array, Floats, Mask
 
 
 class LabelledRows(NamedTuple):
-    """The rows of a chunk to learn from or to score. The chunk begins at row `start`, and `taken` masks its rows.
+    """Rows of a chunk to learn from or to score. The chunk begins at row `start`, and the mask `taken` selects them.
 
     `results` (n, width) are features or predictions of these n rows, and labels, weights and keys are theirs too.
     """
@@ -141,7 +141,7 @@ class Training:
     def __init__(
         self, step: Predictor, fm: FeatureMap, task: PredictionTask, job: PredictorJob, keep: bool
     ) -> None:
-        """Begin without rows. With `keep`, rows are kept for intervals."""
+        """Begin a fit without rows. With `keep`, a sample of rows is kept for intervals."""
         self.parts, self.rows = set[int](), 0
         width, seed, summary = fm.n_components, fm.config.seed, job.summary
         self._seed, self._task, self._folds = seed, task, job.folds
@@ -236,7 +236,7 @@ def fit_predictor(
     """Return the map with the predictor of its config, fitted on all rows.
 
     With `intervals`, the model keeps the errors of held-out rows. `scores` holds the scores of all penalties for each
-    fold, if maps that have not seen the fold were needed to get them.
+    fold, if they come from maps that were fitted again without the fold.
     """
     data, summary, listener = job.data, job.summary, job.listener
     place = data.source.location

@@ -166,7 +166,7 @@ class OpenTransform:
                         progress(done.chunk.rows)
                 result.input_sha256 = self._opened.digest() if hashed and first is None else None
                 self._opened.check_unchanged()
-            result.check(self._opened.location, first)  # even if it raises an error, the bad rows are listed
+            result.check(self._opened.location, first)  # after the bad rows were listed, as it may raise
             writer.finish()
         result.written = writer.file
         return result

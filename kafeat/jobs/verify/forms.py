@@ -85,7 +85,7 @@ def _holds(made: Reader, form: Outputs) -> bool:
         if last.width not in (None, form.width):
             return False
         if form.what == "features":
-            return True  # any name is a prefix
+            return True  # a list may have any name
         wanted = [*([] if form.classes is None else form.classes.names), form.list_name]
     found = names[-len(wanted) :]
     prefix = found[0].removesuffix(wanted[0]) if found else ""

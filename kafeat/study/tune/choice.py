@@ -91,7 +91,7 @@ def choose(search: Search, choice: Choice, predicts: bool, with_curve: bool) -> 
 
 # The shares of the rows in a learning curve, and the fewest rows for its first point.
 _SHARES, _LEAST_LEARNED = (1 / 16, 1 / 8, 1 / 4, 1 / 2), 80
-# The number of last points that show how the error falls, and the least number of points.
+# How many of the last points show how the error falls. A learning curve has at least as many points.
 _LEAST_POINTS = 3
 # The slopes of bootstrap samples between these quantiles give the range of scores.
 _POSSIBLE = (0.05, 0.95)
@@ -159,7 +159,7 @@ def _points(search: Search, candidate: Candidate) -> list[Trial]:
 
 
 def _recommended(points: Sequence[Trial], search: Search, predicts: bool) -> Trial:
-    """Return the trial with the recommended number of columns, whose score is not below the floor.
+    """Return the trial with the recommended number of columns. It is no worse than raw columns and the default map.
 
     If the map `predicts`, it has the most columns within noise of the best score, because wider maps usually err less.
     Otherwise it has the fewest columns such that no wider map is worth its columns.

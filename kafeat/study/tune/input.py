@@ -180,9 +180,9 @@ def read_table(
 
 
 def _unfit(table: TunedTable, base: Config) -> dict[str, list[str]]:
-    """Return the columns that say nothing about new rows, by the reason. Those of the reason `_DIFFERENT` may stay.
+    """Return columns to leave out, such as ids, by the reason. Those with the reason `_DIFFERENT` only get a remark.
 
-    Columns that the config includes are not returned. None is returned if no feature would remain.
+    Columns that the config includes stay. If no feature would remain, only columns without values are left out.
     """
     sample, groups, split_by = table.without_texts, table.groups, SplitBy.of(base)
     X, rows = sample.X, table.sampled.chosen.result()[0]

@@ -58,7 +58,7 @@ class Tuning(Choice):
         config: The config that was chosen.
         yaml: The same as YAML, with comments on the choice.
         constant_score: The score of a constant prediction: the mean, or the shares of the classes.
-        scoring: The score that decided.
+        scoring: The score by which the map was chosen.
         trials: The number of trials of the search.
         notes: Sentences about the table and the choice.
         fit_seconds: Estimated seconds of a fit of the config on all rows.
@@ -202,7 +202,7 @@ class Tuning(Choice):
 
     @property
     def labels(self) -> str:
-        """The names of the labels, or none for an array."""
+        """The names of the labels, separated by commas; empty if the labels were an array."""
         return ", ".join(self._labels)
 
     def answer(self) -> list[str]:

@@ -40,7 +40,7 @@ def in_order(search: Search) -> Iterator[Candidate]:
 
 
 def around_the_best(search: Search) -> Iterator[Candidate]:
-    """Yield the neighbours of the best maps so far, in turn of a map with trees and of one without."""
+    """Yield the neighbours of the best maps so far, alternately of a map with trees and of one without."""
     seen = list[Candidate]()
     while len(seen) < _ROUNDS or search.most_trials is not None:
         other = seen[-1].trees == NO_TREES if seen else None
@@ -217,7 +217,7 @@ class Search(Trials):
 
     @property
     def complete(self) -> bool:
-        """True if the best map was tried on as many rows as the last rung has."""
+        """True if the best map was tried on all rows of the last rung."""
         return self.best_score.size.rows == self.rungs[-1][1].rows
 
     @property

@@ -32,7 +32,7 @@ from kafeat.study.tune.space import BOOSTING, Candidate
 from kafeat.study.tune.trials import RESAMPLES, Outcome, Size
 from kafeat.types import Array, Floats
 
-# Limits of the caches for later trials: numbers in the transformed rows of a split, chains of a split, sizes of trials.
+# Limits of the caches for later trials: numbers in the transformed rows of a split, its chains, and sizes of trials.
 _MOST_KEPT, _MOST_CHAINS, _MOST_SIZES = 1 << 23, 16, 3
 # Scores of classes that are reported in addition to the deciding one.
 _BESIDE = (SCORES["accuracy"], SCORES["balanced_accuracy"], SCORES["auc"], PROPER["classification"])
@@ -171,7 +171,7 @@ class Scorer:
         ]
 
     def importance(self, candidate: Candidate, size: Size) -> Losses | None:
-        """Return how much the score of held-out rows falls if a column of the table is shuffled, for each column."""
+        """Return, for each column of the table, how much the score of held-out rows falls if the column is shuffled."""
         places = self._problem.table.sampled.columns.named_places
         most, rng = rows_to_shuffle(len(places), size.width), np.random.default_rng([self._problem.seed, 8])
         held_out, known = list[HeldOut](), list[Array]()
@@ -214,7 +214,7 @@ class Scorer:
         return splits
 
     def _numbers(self, size: Size) -> Iterator[tuple[Array, Array]]:
-        """Yield the numbers of training and test rows for each split. As long as possible, test rows do not repeat."""
+        """Yield the numbers of training and test rows of each split. Rows are tested again only after all others."""
         table = self._problem.table
         for number in range(size.splits):
             shuffling, part = divmod(number, size.parts)

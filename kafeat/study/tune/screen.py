@@ -41,9 +41,9 @@ class Screen:
     _lock: Lock = field(default_factory=Lock)
 
     def found(self, like: Candidate, seconds: float = inf) -> list[Candidate]:
-        """Return the best of the kernels that are tried in these seconds: first the best of each sort, then the others.
+        """Return the best of the kernels that are tried in these seconds, with text and categories coded as in `like`.
 
-        Text and categories are coded as for the candidate `like`.
+        The best of different kernels, with a metric and without, come first, then the others.
         """
         with suppress(TimeoutError):
             endable(partial(self.run, like), seconds)

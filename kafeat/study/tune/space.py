@@ -42,7 +42,7 @@ ADDITIVE = ("intersection", "homogeneous chi2", "homogeneous intersection")
 OF_HISTOGRAMS = ("chi2", *ADDITIVE)
 SMOOTH = ("rbf", "matern 1/2", "matern 3/2", "laplacian")
 
-# In wider tables, the scaler `power` and metrics that rotate are too slow to be tried.
+# In wider tables, the scaler `power` and metrics with a full matrix are too slow to be tried.
 _MOST_FOR_POWER, _MOST_FOR_ROTATION = 200, 600
 _SPELLED = {"fine target": "target in 20 folds", "both": "target and one_hot", "one_hot": "one_hot"}
 # Shares of the features that text columns may get. The largest suits text in which single words matter.
@@ -345,7 +345,7 @@ class SearchSpace:
             yield replace(like, scaler=scaler, metric=metric, map="supervised", gamma=None)
 
     def neighbours(self, best: Candidate) -> Iterator[Candidate]:
-        """Yield candidates that differ from the best one in one choice that the screen has not settled."""
+        """Yield candidates that differ from the best one in one choice that screening has not settled."""
         if best.trees == NO_TREES:
             yield from itertools.islice(self.with_trees(best), 1)
         elif best.map != "trees":

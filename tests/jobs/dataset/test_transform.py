@@ -178,7 +178,7 @@ def test_whole_chunks_leave_no_empty_part_behind_them(rows, model, tmp_path):
 
 
 def test_parts_lower_than_a_chunk_are_refused(model, data, tmp_path):
-    with pytest.raises(UsageError, match="at least 256, the height of the map's chunks, got 100"):
+    with pytest.raises(UsageError, match="at least 256, the rows of one chunk of the map, got 100"):
         transform_parts(model, f"{data}/year=2023/a.parquet", tmp_path / "out", rows_per_file=100)
     assert not (tmp_path / "out").exists()
 

@@ -123,7 +123,7 @@ def test_verify_refuses_labels_that_no_column_explains(source, tmp_path):
     fm, out, model = fit(), str(tmp_path / "o.svm"), str(tmp_path / "m.joblib")
     fm.save(model)
     transform_file(fm, source, out, keep=["y"])
-    told = r"row 2 .*: expected the label 0, .*, got 1; name the column .* --label"
+    told = r"row 2 .*: expected the label 0, .*, got 1; give --label the column"
     with pytest.raises(GateError, match=told):
         verify_file(model, source, out)
     transform_file(fm, source, out)

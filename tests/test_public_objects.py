@@ -94,7 +94,7 @@ def test_results_are_pickled() -> None:
     again = pickle.loads(pickle.dumps(tuning))
     assert (again.yaml, again.config, again.table) == (tuning.yaml, tuning.config, tuning.table)
     assert tuning.fit() == kafeat.fit(tuning.config, X, label=Y)
-    told = "fit: expected the data of the search, got a result that does not"
+    told = "fit: expected the data of the search, got a result without them"
     with pytest.raises(errors.UsageError, match=told):
         again.fit()
     found = kafeat.evaluate(config={"steps": STEPS}, data=pa.table({"a": X[:, 0], "b": X[:, 1]}))

@@ -72,7 +72,7 @@ def of_kafeat(page):
 
 
 def quick(patch):
-    """Replace what takes most of the time and is tested elsewhere: learned frequencies and the exact machine."""
+    """Leave out what takes most of the time and is tested elsewhere: the exact machine, and all but few trials."""
     patch.setenv("KAFEAT_EVALUATE_EXACT_ROWS", "100")
     patch.setenv("KAFEAT_EVALUATE_ROWS", "200")
     patch.setenv("KAFEAT_TUNE_TRIALS", TRIALS)

@@ -272,7 +272,7 @@ class InputOptions:
         if thousands is not None and thousands == self.decimal:
             raise UsageError(f"--thousands: expected another mark than --decimal, got {thousands} for both")
         units = tuple(filter(None, map(str.strip, self.unit)))
-        if any(not unit.strip("+-−.,0123456789") for unit in factors_of(units)):
+        if any(unit != "+" and not unit.strip("+-−.,0123456789") for unit in factors_of(units)):
             raise UsageError(
                 f"--unit: expected a text next to numbers, such as kg, got {' '.join(units)}, a part of numbers"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
@@ -31,6 +31,10 @@ _PARTED = re.compile(
     rf"(\()?{_GAP}[+\-−]?{_GAP}([^0-9+\-−().,]*?(?:[^\W\d]\.)?){_GAP}([+\-−]?){_GAP}({_CORE})({DASH}{{0,2}}){_GAP}"
     r"([^0-9()+\-−]*)(\))?"
 )
+_ODD = r"[0-9()+\-−]"
+_MONTH = r"[^\W\d]{3,}[-., /]{0,3}(?:19|20)?[0-9]{2}\b"
+_TAIL = re.compile(rf"[^0-9()]*{_CORE}{_GAP}(?!{_MONTH})([^\W\d].*|[%‰°€$£/(+]\D+[0-9]?|[+^])")
+"""A number and the text after it, unless that is a month and a year."""
 _LONGEST_UNIT, _NEARLY_ALL = 20, 0.9
 _MOST_WORDS = 6
 """Largest number of words of a column that a message lists."""
@@ -47,6 +51,8 @@ _FORMS = tuple(
 )
 """The pairs of decimal mark and thousands separator. If several read all numbers of a column, the first is used."""
 _NUMBER = re.compile("|".join(form.number.pattern for form in _FORMS))
+_FLAG_BEHIND = re.compile(r"(?<=[0-9 ])(?:\+|\(?[A-Za-z]{1,2}\))$")
+"""A plus, or a letter in brackets, after a number."""
 _BOOLEAN = re.compile("true|false", re.IGNORECASE)
 _YES_OR_NO = re.compile("true|false|[tfyn]|yes|no|on|off", re.IGNORECASE)
 """Values of a column of booleans. They are not words for missing values."""
@@ -101,7 +107,8 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm:
     asked = replace(asked, units=tuple(given_as))
     words, shares = list[_Word](), Counter[tuple[str, ...]]()
     for texts in ([*counts][:_SOME], [*counts]):  # the first show whether most columns are text
-        words = [word for word in (_word(text, asked.units) for text in texts) if word is not None]
+        tails = _tails(texts, counts)
+        words = [word for word in (_word(text, asked.units, tails) for text in texts) if word is not None]
         shares.clear()
         for word in words:
             shares[word.units] += counts[word.text]
@@ -160,6 +167,15 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm:
     return form._replace(dialect=dialect, note=_of_one_scale(alike, taken))
 
 
+def _tails(texts: Sequence[str], counts: Mapping[str, int]) -> list[str]:
+    """Return the text with digits, brackets or a plus that follows the number in nearly all values, such as m2."""
+    tails = Counter[str]()
+    for match in filter(None, map(_TAIL.fullmatch, texts)):
+        tails[match[1]] += counts[match[0]] * bool(re.search(_ODD, match[1]))
+    least = max(1.0, _NEARLY_ALL * sum(counts[text] for text in texts))
+    return [tail for tail, count in tails.most_common(1) if count >= least]
+
+
 def _of_one_scale(own: Sequence[tuple[str, ...]], taken: Sequence[_Word]) -> str:
     """Return a remark if the user gave several units whose numbers a column mixes, such as kg and g."""
     first = {word.units: repr(word.text[:40]) for word in reversed(taken) if word.units in own}
@@ -210,12 +226,21 @@ def _is_number(core: str) -> bool:
     return _NUMBER.fullmatch(core) is not None
 
 
-def _word(text: str, asked_units: Sequence[str]) -> _Word | None:
-    """Return the parts of a value, or None if it is not one number, possibly with text before or after it."""
-    match = _PARTED.fullmatch(text) if len(text) < _LONGEST else None
+def _word(text: str, asked_units: Sequence[str], tails: Sequence[str] = ()) -> _Word | None:
+    """Return the parts of a value, or None if it is not one number, possibly with text before or after it.
+
+    The text after it may be one of the `tails`, or a flag, even if it contains digits, signs or brackets.
+    """
+    if len(text) >= _LONGEST:
+        return None
+    flag = _FLAG_BEHIND.search(text)
+    flags = [flag[0]] if flag and text.find("(") in (-1, flag.start()) else []
+    odd = (unit for unit in (*asked_units, *tails, *flags) if re.search(_ODD, unit) and text.endswith(unit))
+    tail = max(odd, key=len, default="")
+    match = _PARTED.fullmatch(text.removesuffix(tail))
     if match is None or (match[1] is None) != (match[7] is None) or re.fullmatch(CODE, match[4]):
         return None
-    before, inner, core, minus, after = match[2], match[3], match[4], match[5], match[6].strip()
+    before, inner, core, minus, after = match[2], match[3], match[4], match[5], match[6].strip() + tail
     dashes = minus if core[-1] in ".," else ""
     if dashes:
         minus = ""
@@ -317,7 +342,7 @@ def _of_word(
     text: str, texts: Sequence[str], dialect: Dialect, column: tuple[Table, str] | None, null: str
 ) -> str:
     """Return advice on text that is not a number with a unit. `null` is the advice to read it as missing."""
-    if re.search(rf"[0-9][-{MINUS}]$", text):
+    if re.search(rf"[0-9][^0-9]{{0,8}}[-{MINUS}]$", text):
         kept = (
             f", or {options('text', [column[1]])} keeps the column as text"
             if column and column[0].fitting

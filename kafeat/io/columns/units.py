@@ -29,7 +29,7 @@ _SIDES = _table((1.0, "CR Cr H Haben"), (-1.0, "DR Dr S Soll"))
 _SCALES = (_SIDES, _MANY, _PREFIXES, _LENGTHS)
 """Tables of the factors of units: sides of an account, powers of ten, prefixes of units, and times in seconds."""
 BOUNDS = "<>≤≥"
-FLAG = re.compile(f"[{BOUNDS}~≈↑↓*']|H{{1,2}}|L{{1,2}}|(?:ca|approx|circa|etwa)\\.?")
+FLAG = re.compile(f"[{BOUNDS}~≈↑↓*']|H{{1,2}}|L{{1,2}}|(?:ca|approx|circa|etwa)\\.?|[+^†‡]|\\(?[A-Za-z]\\)")
 """Signs next to numbers that are not units: bounds such as <, and marks of laboratories such as H for high values."""
 MARK = re.compile(f"{FLAG.pattern}|(?!{'|'.join(sorted(POWERS))})[A-Za-z]")
 """The pattern of a `FLAG` or a single letter, by which laboratories qualify some values of a column."""
@@ -42,8 +42,9 @@ def is_unit(before: str, after: str) -> bool:
     if any(unicodedata.category(char) == "Sc" for char in unit) or _CURRENCIES.fullmatch(unit):
         return True
     signs = any(char.isalpha() or char in _UNIT_SIGNS for char in after)
-    name = any(word[0].isupper() for word in after.split()[1:])  # a name, as in 12 Main Street
-    return signs and not name and unit not in POWERS and '"' not in unit
+    words = [word for word in after.split()[1:] if word.isalpha()]  # not CO2
+    name = any(word[0].isupper() for word in words)  # a name, as in 12 Main Street
+    return signs and not (name or after[:1] in "+(") and unit not in POWERS and '"' not in unit
 
 
 def worth_of(found: Sequence[tuple[str, ...]]) -> list[str]:

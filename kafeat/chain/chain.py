@@ -129,10 +129,10 @@ class FitCache:
 
 
 def fit_step(steps: Sequence[Step], i: int, sample: Sample, rng: np.random.Generator) -> Fit:
-    """Fit step i of a chain in float64, on the sample after the steps before it. The last step passes none on."""
+    """Fit step i of a chain in float64 on the sample after earlier steps. The last step does not transform it."""
     if isinstance(sample.X, TextRows) and not (steps[i].traits.columns.texts or steps[i].inner_chains):
         raise DataError(
-            f"{steps[i].kind}: expected plain numbers, got columns of text, which only text reads: put it first, or "
+            f"{steps[i].kind}: expected plain numbers, got columns of text, which only text reads: put text first, or "
             "first in a map of a union with columns of its own"
         )
     step, last = steps[i].settled(sample), i + 1 == len(steps)
@@ -180,8 +180,8 @@ def _handed_on(fitted: FittedStep, sample: Sample, last: bool) -> tuple[Names | 
             got, reader = ("categories", "one_hot") if coded.get(name) else ("times", "date_parts")
             raise DataError(
                 f"{fitted.step.kind}: column {quoted(name)}: expected plain numbers, got {got}, which only {reader} "
-                "reads: put that step first, or leave the column out of the columns of this map; if a step needs it as "
-                "its group, put the step into a map of a union of its own, with the column among its columns"
+                f"reads: put {reader} first, or leave the column out of the columns of this map; if a step needs it "
+                "as its group, put the step into a map of a union of its own, with the column among its columns"
             )
     if names is None or sample.n_categories is None:
         return names, None
@@ -305,7 +305,7 @@ class Chain:
         return [fitted.bind(DOUBLE if i < self.cast_after else dtype) for i, fitted in enumerate(self.steps)]
 
     def joined(self, transforms: Sequence[Transform], dtype: np.dtype[Any], **ending: Any) -> BoundChain:
-        """Return one transform of these transforms of the steps. `ending` are keyword arguments of `BoundChain`."""
+        """Join the transforms of all steps into one. `ending` are keyword arguments of `BoundChain`."""
         steps = [fitted.step for fitted in self.steps]
         return BoundChain(steps, transforms, dtype, self.cast_after, **ending)
 

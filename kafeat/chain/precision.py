@@ -56,7 +56,7 @@ def agree(narrow: Transform, wide: Transform, X: Floats, rows: Indices, dtype: n
         return False
     if not sound.any():
         return True
-    # The exact features are rounded to `dtype` as well, because this step is not an error of the computation.
+    # The exact features are rounded to `dtype` as well, because this rounding is not an error of the computation.
     exact = exact[sound].astype(dtype).astype(np.float64)
     apart = rounded[sound].astype(np.float64) - exact
     sizes, off = (np.linalg.norm(Z, axis=1) for Z in (exact, apart))

@@ -88,7 +88,7 @@ class Programs:
         scale : float or None, default None
             Factor that multiplies all features.
         dtype : dtype or None, default None
-            Type of sparse features; None is that of the model. Dense ones are rounded to the dtype of their memory.
+            Dtype of sparse features; None means that of the model. Dense features get the dtype of their output array.
         sparse : bool, default False
             True makes sparse rows. The last step has to be one that `gives_sparse`.
         sums : bool, default False

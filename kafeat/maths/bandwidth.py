@@ -23,7 +23,7 @@ Multiple = Annotated[
 ]
 Rule = Literal["scale", "median", "auto"] | Multiple
 
-# Random pairs of rows, enough for a median distance to about 1 % and cheap at any width, and rows for a typical entry.
+# The number of random pairs, enough for a median distance to about 1 %, and of rows to find a typical entry.
 _PAIRS = 20_000
 _TYPICAL_ROWS = 2_000
 

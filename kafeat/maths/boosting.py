@@ -24,7 +24,7 @@ _MOST_BYTES = 50_000_000
 # Each tree is grown on this share of the rows and of the columns (stochastic gradient boosting, Friedman 2002), but on
 # at most 64 columns or so. On images of 784 columns, this limit made fitting three times as fast and no less accurate.
 _SHARE, _COLUMNS = 0.8, 64
-# The most MB of histograms that LightGBM keeps per ensemble. With about 2,000 columns, all leaves need more.
+# The most MB of histograms that LightGBM keeps per ensemble. For 2,000 columns or more, all leaves would need more.
 _HISTOGRAMS = 256.0
 # Mean labels of categories are shrunk towards the mean of all rows, which counts as much as this many rows.
 _PRIOR_ROWS = 10.0
@@ -79,14 +79,14 @@ def fit_trees(
     """
     seed = int(rng.integers(1 << 63))
     hashes = hashes_of(X, seed, group)
-    # If all columns are categories, rows may differ in one of them only, so there are few different rows.
+    # If all columns are categories, there may be as few different rows as the largest column has categories.
     alone = max(categories.values()) if len(categories) == X.shape[1] else 0
     folds, often = folds_to_learn(hashes, recipe.n_folds, 0 if len(group) else max(FEW, 2 * alone))
     X = X.copy()
     X[:, group] = 0.0  # no tree splits a constant column
     D = recipe.n_components
     trees = _grow(X, labels, folds, recipe, categories, rng, jobs)
-    # All ensembles have learned from rows that repeat often, so these get the mean of all, like new rows. No row is
+    # All ensembles learn from rows that repeat often, so these get the mean of all, like new rows. No row has
     # `NO_HASH`.
     seen = np.array([NO_HASH]) if often.all() else np.unique(hashes[~often].view(np.int64))
     state = {"seed": np.array(seed), "group": group, "means": np.zeros(D), "seen": seen, **trees}
@@ -177,7 +177,7 @@ def _refuse_size(shape: tuple[int, int, int, int], D: int) -> None:
 
 
 def _targets(labels: Array, recipe: TreeRecipe, rng: np.random.Generator) -> _Targets:
-    """Return the targets, of which random signs mix more than D into D, which keeps distances (Achlioptas 2003)."""
+    """Return at most D targets. More are mixed into D by random signs, which keeps distances (Achlioptas 2003)."""
     task, D = task_to_learn(labels), recipe.n_components
     Y = task.targets(labels)
     if task.classes is not None and (len(task.classes) == 2 or len(task.classes) <= D):
@@ -207,8 +207,7 @@ def _edges(x: Array) -> Array:
 def _ranks(codes: Array, size: int, Y: Floats, folds: Array, n_folds: int) -> Array:
     """Return the rank of each category by its mean label in the rows of the other folds, (folds, size).
 
-    This order contains the best split into two groups (Fisher 1958). Several labels are projected on their main
-    direction.
+    The best split into two groups keeps this order (Fisher 1958). Several labels are projected on their main direction.
     """
     ranks = np.empty((n_folds, size), np.int32)
     for fold in range(n_folds):
@@ -289,7 +288,7 @@ def _lay_out(
     def place(node: int, first: int) -> int:
         """Write the branch at `node`, with its leaves numbered from `first` on. Return the next free leaf number."""
         nonlocal count
-        if node < 0:  # this is the leaf −1 − node
+        if node < 0:  # a negative node is the leaf −1 − node
             leaves[first] = float(tree["leaf_value"][~node])
             return first + 1
         i, count = count, count + 1

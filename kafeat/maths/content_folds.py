@@ -119,7 +119,7 @@ class EqualRows:
 
 
 def frequent(counts: Array, repeated: Mask) -> Mask:
-    """Return a mask of the `repeated` values (v,) with the highest `counts` (v,), as many as average `OFTEN` rows."""
+    """Return a mask of the `repeated` values (v,) with the most rows, as many as have `OFTEN` rows on average."""
     ordered = np.sort(counts[repeated].astype(np.float64))[::-1]
     enough = ordered[np.cumsum(ordered) >= OFTEN * np.arange(1, len(ordered) + 1)]
     found: Mask = repeated & (counts >= enough.min(initial=np.inf))

@@ -1,9 +1,9 @@
 """Parameters of maps of dot-product kernels (γ, p, c₀ and aₙ), and their polynomial kernel.
 
-Sketches carry the constant and the linear part of a polynomial kernel exactly: (γ x·y + c₀)^p = c₀^p +
-p c₀^{p−1} γ x·y + …: one output holds the first term and d outputs the second. A sketch is a linear map of the tensor
-u ⊗ … ⊗ u, u = [√γ x, √c₀], so the sketch of the other terms is a sum of products as well. It stays unbiased, and only
-the rest has a variance.
+Sketches carry the constant and the linear part of a polynomial kernel exactly. In (γ x·y + c₀)^p = c₀^p + p c₀^{p−1} γ
+x·y + …, one output holds the first term and d outputs the second. A sketch is a linear map of the tensor u ⊗ … ⊗ u, u =
+[√γ x, √c₀], so the sketch of the other terms is a sum of products as well. It stays unbiased, and only the rest has a
+variance.
 
 Source: Kar & Karnick 2012, section 6 (H0/1), for drawn features; here for sketches.
 """
@@ -39,7 +39,7 @@ Gamma = PositiveFloat | Literal["auto", "scale"]
 Degree = Annotated[int, Field(ge=1, le=64)]
 Coef0 = Annotated[float, Field(ge=0)]
 
-# The most degrees of a series that are examined.
+# Terms of a series from this degree on are left out.
 MOST_DEGREES = 100
 Coefficients = Annotated[
     tuple[Annotated[float, Field(ge=0)], ...],

@@ -1,8 +1,8 @@
 """Intervals of numbers and sets of classes, from the errors of held-out rows.
 
-A model that has not seen row i predicts ŷᵢ for it, and another that has not seen it either predicts the size of the
-error, s(xᵢ) > 0. The interval of a new row is ŷ ± q s(x), with q the ⌈(n+1)(1−α)⌉-th smallest of n scores |yᵢ −
-ŷᵢ|/s(xᵢ). The score of a class is 1 − p. A set holds the classes with a score of at most q, and the likeliest.
+For row i, a model that was fitted without it predicts ŷᵢ, and a second one, also without it, the size of the error,
+s(xᵢ) > 0. The interval of a new row is ŷ ± q s(x), with q the ⌈(n+1)(1−α)⌉-th smallest of n scores |yᵢ − ŷᵢ|/s(xᵢ). The
+score of a class is 1 − p. A prediction set contains the classes with a score of at most q, and always the likeliest.
 
 Source: Lei, G'Sell, Rinaldo, Tibshirani & Wasserman 2018, section 5.2 (locally weighted); Barber, Candès, Ramdas &
 Tibshirani 2021 (held-out errors of each row); Sadinle, Lei & Wasserman 2019 (sets of classes).

@@ -1,7 +1,7 @@
 """LAPACK routines without the interpreter lock (GIL). SciPy's functions hold it, for minutes if a matrix is large.
 
-Meanwhile, Python handles no signals and other threads wait. The routines and their results are SciPy's, which it
-provides for Cython: https://docs.scipy.org/doc/scipy/reference/linalg.cython_lapack.html
+Meanwhile, Python handles no signals and other threads wait. The routines are those that SciPy provides for Cython, with
+the same results: https://docs.scipy.org/doc/scipy/reference/linalg.cython_lapack.html
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from kafeat.types import Floats, Scratch
 
 
 class LinearOutput(Transform):
-    """Zw + b with w (D, k) and b (k,) in float64, or the softmax of it with a temperature.
+    """Zw + b with w (D, k) and b (k,) in float64, or its softmax with a temperature.
 
     The product is computed in `dtype`, or in float64 if `wide`, which weights that nearly cancel need.
     """
@@ -47,8 +47,8 @@ class LinearOutput(Transform):
 def needs_float64(w: Floats, squares: Floats, spread: Floats) -> bool:
     """Return True if rounding in float32 would be visible in Zw, w (D, k).
 
-    `squares` (D,) are the mean squares of the features. Adding D rounded products is a random walk of √D steps of ε
-    times the size of the sums, √Σ w²z². More than a ten-thousandth of the targets' `spread` (k,) is too much.
+    `squares` (D,) are the mean squares of the features. Rounding errors of D products add up like a random walk, to √D
+    ε/2 times the size of the sums, √Σ w²z². More than a ten-thousandth of the targets' `spread` (k,) is too much.
     """
     rounding = np.finfo(np.float32).eps / 2.0 * np.sqrt(len(w) * (squares @ w**2))
     return bool((rounding > 1e-4 * spread).any())

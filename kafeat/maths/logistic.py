@@ -1,9 +1,9 @@
 """Multinomial logistic regression on features in memory, by L-BFGS.
 
 The loss is −Σ_i Σ_c q_ic log softmax(Wᵀz_i + b)_c + λ/2 ‖W‖². The q_ic are probabilities of the classes, or 1 for the
-class of row i and 0 elsewhere. It is minimized over V with W = R⁻¹V, where RᵀR is the centred ZᵀZ/4 + λ. The Hessian of
-the loss is at most ZᵀZ/2 + λ (Böhning 1992), so in V it is near the identity, and about twenty iterations are enough
-even for strongly correlated features.
+class of row i and 0 elsewhere. The loss is minimized over V with W = R⁻¹V, where RᵀR is the centred ZᵀZ/4 + λ. The
+Hessian of the loss is at most ZᵀZ/2 + λ (Böhning 1992), so in V it is near the identity, and about twenty iterations
+are enough even for strongly correlated features.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TOLERANCE = 1e-9
 
 
 class LogisticProblem:
-    """Regression on features Z (n, D) with weights (n,). The rows of `targets` (n, c) sum to 1.
+    """A logistic regression on features Z (n, D) with row weights (n,). The rows of `targets` (n, c) sum to 1.
 
     Penalties are multiples of the mean diagonal of the centred ZᵀZ. `jobs` threads add blocks of rows in a fixed order.
     """

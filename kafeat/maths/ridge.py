@@ -2,7 +2,7 @@
 
 The model is min_W ‖Y − 1t − ZW‖² + λ‖W‖², with no penalty on the intercept t. With centred columns, W = (ZᵀZ + λ)⁻¹ZᵀY.
 The penalty is chosen by cross-validation over folds. Each fold has its own normal equations, and the error on a fold
-follows from its sums, so rows are read once and not held: memory is O(D²) for any number of rows. With a kernel matrix
+follows from its sums, so rows are read once and not kept: memory is O(D²) for any number of rows. With a kernel matrix
 K in place of ZᵀZ, the coefficients α of the training rows are (K + λ)⁻¹Y, both centred.
 
 Source: Hastie, Tibshirani & Friedman 2009, section 3.4.1 and 7.10.
@@ -283,7 +283,7 @@ class NormalEquations:
 
     @np.errstate(over="ignore")
     def model(self, penalty: float) -> LinearModel:
-        """Return the model with this penalty, or the smallest one above rounding errors."""
+        """Return the model with this penalty, or with a larger one if it is below rounding errors."""
         system, unit = self._system(self._total), self._scale[1]
         if self._searched is not None and self._searched[0] == penalty:
             return self._model(system, self._searched[1])
@@ -412,7 +412,7 @@ class KernelRidge:
         return np.array(each(missed, PENALTIES, sharing(self._jobs, len(rest))))
 
     def model(self, penalty: float) -> LinearModel:
-        """Return the model with this penalty, or the smallest one above rounding errors."""
+        """Return the model with this penalty, or with a larger one if it is below rounding errors."""
         best = _kernel_model(_System.of_kernel(self._K, self._Y), penalty / self._unit)
         return replace(best, w=best.w / self._unit, penalty=best.penalty * self._unit)
 

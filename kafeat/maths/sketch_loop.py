@@ -22,8 +22,7 @@ from kafeat.types import Array, Floats
 
 # The smallest width of a sketch and length of a transform.
 _LEAST = 8
-# Which terms are sketched: all, all but the constant one, or all but this and the linear ones. The C file has these
-# codes.
+# Which terms are sketched: all, all but the constant one, or all but this and the linear ones, as in the C file.
 _WHOLE, _BUT_CONSTANT, _BUT_LINEAR = 0, 1, 2
 
 
@@ -56,7 +55,7 @@ class Spectrum:
 
     @cached_property
     def amplitudes(self) -> Floats:
-        """The factor (count,) that makes dot products of outputs means; √2 larger if −k is a frequency as well."""
+        """The factor (count,) of each output for dot products to be means: √2 larger if −k is a frequency as well."""
         k = self.frequencies
         real = (k == 0) | (2 * k == self.length)
         return np.sqrt(np.where(real, 1.0, 2.0) / self.count)

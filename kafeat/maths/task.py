@@ -16,7 +16,7 @@ Kind = Literal["classification", "regression"]
 TaskKind = Literal["auto", "classification", "regression", "soft"]
 """How to interpret a label. For `soft`, it consists of the probabilities (n, k) of k classes."""
 
-# The most distinct whole numbers that are classes, if each has enough rows: the smaller of a number and a share of all.
+# Whole numbers are classes up to so many distinct ones, if each is in so many rows, or in this share of all rows.
 _MOST_CLASSES, _COMMON_ROWS, _COMMON_SHARE = 20, 20, 0.03
 
 

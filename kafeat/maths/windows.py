@@ -32,7 +32,7 @@ def uniform(kernel: str, order: int, period: float | None) -> Coefficients:
 
 
 def rectangular(kernel: str, order: int, period: float | None) -> Coefficients:
-    """Return the rectangular window's: the positive Fourier coefficients of 𝒦 cut to one period (equation 18)."""
+    """Return the rectangular window: positive Fourier coefficients of 𝒦 cut to one period (equation 18)."""
     from scipy.integrate import quad
 
     spectral = spectral_kernel(kernel)
@@ -67,7 +67,7 @@ def minimax(
 
     The error of ratios above `widest` has the weight `beyond` (by default a fifth for chi2 and jensen_shannon). Such
     ratios are rare and their kernel is small, but errors would be large without any weight. For intersection, every
-    ratio has the weight 1, because the signature has a kink and is hard to approximate elsewhere as well.
+    ratio has the weight 1, because otherwise only the error at the kink of the signature would be reduced.
     """
     if order > MOST_SOLVED:
         return rectangular(kernel, order, period)

@@ -62,7 +62,7 @@ def expm1(x: Value) -> Value:
 
 
 def normal_quantile(p: Value, most: float) -> Value:
-    """Return Φ⁻¹(p), clipped to ±`most`; p below 1.4e-11 counts as that. Source: Wichura 1988, algorithm AS 241."""
+    """Return Φ⁻¹(p), clipped to ±`most`. Smaller p count as 1.4e-11. Source: Wichura 1988, algorithm AS 241."""
     centred = p - 0.5
     middle = 0.425**2 - centred * centred
     near = centred * _ratio(middle.op("Max", 0.0), _NEAR)

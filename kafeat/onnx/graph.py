@@ -66,7 +66,7 @@ class Graph:
         if self._bytes + size > MOST_BYTES:
             raise UsageError(
                 f"constants: expected at most {MOST_BYTES:,} bytes, because an ONNX file holds less than 2 GiB, got "
-                f"{self._bytes + size:,}: fewer components or landmarks give fewer"
+                f"{self._bytes + size:,}: use fewer components or landmarks"
             )
 
     @contextmanager
@@ -175,7 +175,7 @@ class Value:
         return self.sum(1, keepdims=1)
 
     def row_max(self) -> Value:
-        """Return the largest entry of every row, (n, 1). With axis −1 for 1, onnxruntime would fail without rows."""
+        """Return the largest entry of every row, (n, 1). With axis −1 instead of 1, onnxruntime fails for 0 rows."""
         if self.graph.opset >= 18:
             return self.op("ReduceMax", np.array([1]), keepdims=1)
         return self.op("ReduceMax", axes=[1], keepdims=1)

@@ -207,7 +207,7 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
     if not LOWEST_OPSET <= opset <= highest:
         raise UsageError(f"opset: expected {LOWEST_OPSET} to {highest}, got {opset}")
     fm = model if isinstance(model, FeatureMap) else load(model)
-    # Before the graph, because this checks that the map's dtype can hold the numbers of the steps.
+    # Read first: this binds the steps, which checks that the map's dtype can hold their numbers.
     reads = fm.input_dtype
     d, D, dtype = fm.n_features_in, fm.n_components, np.dtype(fm.dtype)
     graph = Graph(opset, dtype)

@@ -87,7 +87,7 @@ def _session(data: bytes) -> Callable[[Floats], list[Floats]]:
     options.log_severity_level = 4  # do not print errors, which are raised as exceptions
     try:
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime does not document the classes
+    except Exception as error:  # of a class that onnxruntime does not document
         raise UsageError(
             f"opset: expected a model that onnxruntime {onnxruntime.__version__} runs, got: {error}"
         ) from None

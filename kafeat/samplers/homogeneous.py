@@ -118,7 +118,7 @@ class Homogeneous(Step):
         self, ratios: Floats, weights: Floats, X: Floats, rng: np.random.Generator
     ) -> windows.Coefficients:
         kernel, order, period = self.kernel, self.n, self.period
-        # ratios in the tail matter, because they have the largest errors: only a share of 1e-5 is left out
+        # only 1e-5 of the weight is left out, because the largest values are in the tail
         widest = widest_ratio(ratios, weights, 1e-5)
         unseen = np.exp(-ratios)
         weights = weights / weights.sum() + _UNSEEN_SHARE * unseen / unseen.sum()

@@ -66,7 +66,7 @@ def count_monomials(d: int, q: int) -> int:
 
 
 def factors_of(d: int, q: int) -> tuple[Array, Array]:
-    """Return for each monomial of degree q the numbers of its first variable and of the monomial of the rest."""
+    """Return for each monomial of degree q the number of its first variable, and that of the monomial of the rest."""
     counts = [count_monomials(d - j, q - 1) for j in range(d)]
     # monomials without a variable before j come last
     lower = [np.arange(counts[0] - count, counts[0]) for count in counts]

@@ -227,7 +227,7 @@ class _TextTransform(Transform):
         if step.projection == "label":
             k, c = len(self._columns), state["models"].shape[3]
             self._seed, models = int(state["seed"]), state["models"].astype(dtype)
-            # The last one is the mean of all models, for texts that repeat among few different ones.
+            # The last model is the mean of all, for texts that repeat among few different ones.
             models = np.concatenate([models, models.mean(axis=1, keepdims=True)], axis=1)
             # Models for rows of their own length alternate with those for length 1. All folds share one matrix.
             parts = models.reshape(k, (_FOLDS + 1) * BUCKETS, c)

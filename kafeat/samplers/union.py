@@ -16,7 +16,7 @@ from kafeat.types import Array, Floats, Scratch, State
 
 
 class UnionMember(ChainOnColumns):
-    """One map of a union: a chain of steps, which may have its own columns."""
+    """One map of a union: a chain of steps, on all columns or on some of them, with a weight."""
 
     weight: PositiveFloat = Field(default=1.0, description="factor of the map's kernel in the sum")
 

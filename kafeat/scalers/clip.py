@@ -18,7 +18,7 @@ Share = Annotated[float, Field(ge=0.0, le=0.5)]
 class Clip(ColumnScaler):
     """z = min(max(x, a), b), with the quantiles a and b of each column of the fit sample.
 
-    The share `share` of the sample lies below a, and the same share above b. With 0, a and b are the smallest and the
+    A share of the sample (`share`) lies below a, and the same share above b. With 0, a and b are the smallest and the
     largest value of the sample.
     """
 

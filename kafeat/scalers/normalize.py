@@ -17,7 +17,7 @@ from kafeat.types import Array, Floats, State
 
 
 class Normalize(ColumnScaler):
-    """x/‖x‖ row by row: l1 Σ|x_i|, l2 √Σx_i², max max|x_i|, homogeneous (Σ|x_i|^γ)^{1/γ}. Rows of zeros stay.
+    """x/‖x‖ row by row: l1 Σ|x_i|, l2 √Σx_i², max max|x_i|, homogeneous (Σ|x_i|^γ)^{1/γ}. Zeros stay zeros.
 
     With l2, the linear kernel becomes the cosine. With l1, an additive homogeneous kernel of homogeneity 1 has
     k(x, x) = 1. With `homogeneous`, this holds for a kernel of any homogeneity γ, if both use the same γ.

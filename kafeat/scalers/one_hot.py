@@ -23,10 +23,10 @@ class OneHot(ColumnCoder):
     The columns may hold text, categories (dictionaries), numbers, booleans or dates: naming them here makes them
     features. Their categories are all those in the training rows, at most 10,000 per column.
 
-    Outputs: the columns that are not named, then the categories of each named one, by size if all are numbers, else as
-    text by code point. With `min_frequency`, categories that fewer rows of the fit sample have share one output, the
-    last of their column. If there are more than 10,000 categories, the map then keeps only the frequent ones. Any other
-    text counts as rare, even if it is new. Only steps that keep the names of columns may come before it.
+    Outputs: the columns that are not named, then the categories of each named one, in numeric order if all are numbers,
+    else as text by code point. With `min_frequency`, categories that fewer rows of the fit sample have share one
+    output, the last of their column. If there are more than 10,000 categories, the map then keeps only the frequent
+    ones. Any other text counts as rare, even if it is new. Only steps that keep column names may come before it.
     """
 
     columns: ColumnNames = parameter((), "the columns to code, by name or pattern")

@@ -18,7 +18,7 @@ _STEPS = 4.0
 
 
 class Pca(Scaler):
-    """(x − μ)V, and with `whiten` (x − μ)V/σ: the coordinates of the largest variance in the fit sample.
+    """(x − μ)V, and with `whiten` (x − μ)V/σ: coordinates in the directions of largest variance in the fit sample.
 
     V (d, n_components) are the leading right singular vectors of the centred sample, and σ² the variances (over n − 1)
     along them. The largest entry of each vector is positive. A direction whose variance is only due to rounding becomes

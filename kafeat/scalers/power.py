@@ -73,7 +73,7 @@ def _exponent(x: Floats) -> float:
     """Return the λ of the largest log-likelihood, −n/2·log σ²(y) + (λ − 1)·Σ sign(x) log(1 + |x|)."""
     from scipy.optimize import minimize_scalar
 
-    # evenly spaced rows
+    # at most `_MOST_ROWS` rows, evenly spaced
     x = x[:: -(-len(x) // _MOST_ROWS)].astype(np.float64)
     if np.ptp(x) <= 10.0 * np.finfo(np.float64).eps * np.abs(x).max():
         return 1.0  # which leaves x as it is

@@ -39,8 +39,7 @@ FREQUENCIES = parameter(
 FEATURES = parameter("paired", "cosine and sine of each frequency, or cosines with random phases")
 WEIGHTS = parameter("fitted", "the same weight for every frequency, or weights fitted to the sample")
 
-# If the distribution is not isotropic, learning starts from Sobol points, which cost too much for more inputs than
-# this.
+# If the distribution is not isotropic, learning starts from Sobol points, but only with at most this many inputs.
 _MOST_QMC_INPUTS = 2000
 # Below this padded width, a matrix of at most so many numbers is faster than Hadamard transforms.
 _LEAST_STRUCTURED = 128

@@ -1,7 +1,7 @@
 """Frequencies and weights fitted to the data: the same cost when transforming, but a fraction of the error.
 
-A draw of frequencies has to serve every possible data set. Two things improve it for the one at hand, both on random
-pairs of rows of the fit sample, whose kernel is known exactly:
+A draw of frequencies has to serve every possible data set. Two things improve it for a given one, both by means of
+random pairs of rows of the fit sample, whose kernel is known exactly:
 - weights: the estimate Σ_j a_j cos(ω_j·δ) has a_j = 1/m; choose a ≥ 0, Σa = 1 by least squares instead;
 - learning: minimize the squared kernel error over the frequencies themselves, by gradient descent.
 Held-out rows then decide whether the result or the original draw is kept. Both give a positive definite kernel with
@@ -41,7 +41,7 @@ _BUDGET = 6e11
 
 # Coordinates are clipped at this many wavelengths, because sums of squares must fit float32.
 _FARTHEST = 2.0**40
-# How many pairs of rows to subtract at a time. For wide rows there are fewer, of as many numbers as all waves have.
+# The most pairs of rows at a time, and the fewest waves whose memory the differences of wide rows may need.
 _STRIP, _LEAST_WAVES = 2000, 4096
 
 

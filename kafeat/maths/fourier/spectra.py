@@ -19,8 +19,7 @@ from kafeat.types import Floats
 _MOST_SOBOL_DIMENSIONS = 21_201
 
 
-# The largest mixing variable s. Here, frequencies do not overflow yet, and cosines of any two rows are practically
-# random.
+# The largest mixing variable s, so that frequencies do not overflow. Cosines of two rows are random long before.
 _LARGEST_MIXING = 1e30
 
 

@@ -3,8 +3,8 @@
 Rows are zero-padded to p = 2^⌈log₂ d⌉, for structured to at least 32. With H orthonormal, a block of p directions is
 - structured (SORF, Yu et al. 2016): H D₁ H D₂ H D₃, D_i random signs;
 - fastfood (Le, Sarlós & Smola 2013): √p H G Π H B/‖G‖, B random signs, Π a permutation, G Gaussian;
-and each row is scaled by an independent draw of the law's own radius in p dimensions. The state is the signs (and G,
-Π) of every block and the radii.
+and each row is scaled by an independent draw of the distribution's radius in p dimensions. The state is the signs (and
+G, Π) of every block and the radii.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 class StructuredLoop:
     """Angles ω_j·x, j < m, of blocks of p directions s H diag(f_l) Π … H diag(f_1), each times its radius (m,).
 
-    `first` (blocks, d) is f_1 for the inputs that exist; the others are zero. Each of the `layers` (blocks, p) is f_2
-    and so on. `permutation` (blocks, p) is Π: before every layer, place j gets the number at place permutation[j].
+    `first` (blocks, d) is f_1 for the d inputs; the padding is 0. The `layers`, (blocks, p) each, are f_2, f_3 and so
+    on. `permutation` (blocks, p) is Π: before every layer, place j gets the number at place permutation[j].
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Frequencies trained for a label: the kernel itself is learned, not only how well it is approximated.
 
-The frequencies and a linear model of the features together descend the squared error of the label. Ridge regressions on
-held-out rows choose where to start and how fast to learn. The trained frequencies are kept only if they predict
-held-out rows clearly better than the original draw.
+The frequencies and a linear model of the features are trained together to reduce the squared error of the label. Ridge
+regressions on held-out rows choose where to start and how fast to learn. The trained frequencies are kept only if they
+predict held-out rows clearly better than the original draw.
 """
 
 from __future__ import annotations

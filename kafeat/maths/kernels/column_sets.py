@@ -40,7 +40,7 @@ def sets_of_size(terms: Iterable[Floats], sums: Floats, product: Floats) -> Floa
 
 
 def larger_sets(terms: Iterable[Floats], least: int, sums: Floats, product: Floats) -> Floats:
-    """Return Σ_{|S| ≥ least} Π_{i ∈ S} t_i, least = 1 or 2, a part of `sums` (2, …); `product` (…) is a buffer."""
+    """Return Σ_{|S| ≥ least} Π_{i ∈ S} t_i, least = 1 or 2, in sums[0]. `sums` (2, …) and `product` (…) are buffers."""
     total: Floats
     total, single = sums
     total[...] = 0.0

@@ -34,7 +34,7 @@ class LinearKernel(DotProductKernel, TiledKernel):
         return dots
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
-        # both factors of a product of the size of `scale` are representable, but the product need not be
+        # a product of the size of `scale` may overflow although its factors do not, so a factor is divided
         return product_tile(landmarks.doubles / landmarks.scale, landmarks.dtype)
 
 

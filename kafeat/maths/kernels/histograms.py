@@ -93,11 +93,11 @@ class AdditiveChi2Kernel(SpectralKernel):
         return 2.0 * x / (x + y) * y
 
     def signature(self, ratio: Floats) -> Floats:
-        """𝒦(ω) = sech(ω/2)."""
+        """Return 𝒦(ω) = sech(ω/2)."""
         return 2.0 / (np.exp(-0.5 * np.abs(ratio)) * (np.exp(np.abs(ratio)) + 1.0))
 
     def spectrum(self, frequency: Floats) -> Floats:
-        """κ(λ) = sech(πλ)."""
+        """Return κ(λ) = sech(πλ)."""
         return sech(np.pi * frequency)
 
     def periods(self, order: int) -> tuple[float, float]:
@@ -114,7 +114,7 @@ class HellingerKernel(AdditiveKernel):
         return np.sqrt(x) * np.sqrt(y)
 
     def signature(self, ratio: Floats) -> Floats:
-        """𝒦(ω) = 1, whose spectrum is a point mass: one feature is exact."""
+        """Return 𝒦(ω) = 1, whose spectrum is a point mass: one feature is exact."""
         return np.ones_like(ratio)
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
@@ -135,11 +135,11 @@ class IntersectionKernel(SpectralKernel):
         return np.minimum(x, y)
 
     def signature(self, ratio: Floats) -> Floats:
-        """𝒦(ω) = e^{−|ω|/2}."""
+        """Return 𝒦(ω) = e^{−|ω|/2}."""
         return np.exp(-0.5 * np.abs(ratio))
 
     def spectrum(self, frequency: Floats) -> Floats:
-        """κ(λ) = (2/π)/(1 + 4λ²)."""
+        """Return κ(λ) = (2/π)/(1 + 4λ²)."""
         return (2.0 / np.pi) / (1.0 + 4.0 * frequency**2)
 
     def periods(self, order: int) -> tuple[float, float]:
@@ -156,13 +156,13 @@ class JensenShannonKernel(SpectralKernel):
         return 0.5 * (x * np.log2(1.0 + y / x) + y * np.log2(1.0 + x / y))
 
     def signature(self, ratio: Floats) -> Floats:
-        """𝒦(ω) = ½e^{ω/2} log₂(1 + e^{−ω}) + ½e^{−ω/2} log₂(1 + e^{ω})."""
+        """Return 𝒦(ω) = ½e^{ω/2} log₂(1 + e^{−ω}) + ½e^{−ω/2} log₂(1 + e^{ω})."""
         w = np.abs(ratio)
         near = np.log1p(np.exp(-w))  # log(1 + e^{-w}); log(1 + e^{w}) is w larger
         return (0.5 * np.exp(0.5 * w) * near + 0.5 * np.exp(-0.5 * w) * (w + near)) / np.log(2.0)
 
     def spectrum(self, frequency: Floats) -> Floats:
-        """κ(λ) = (2/log 4) sech(πλ)/(1 + 4λ²)."""
+        """Return κ(λ) = (2/log 4) sech(πλ)/(1 + 4λ²)."""
         return (2.0 / np.log(4.0)) * sech(np.pi * frequency) / (1.0 + 4.0 * frequency**2)
 
     def periods(self, order: int) -> tuple[float, float]:

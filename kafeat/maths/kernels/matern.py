@@ -28,7 +28,7 @@ class MaternKernel(ShiftInvariantKernel, TiledKernel):
         return unit_gram(matern_profile(p.gamma * inputs.squared_distances, p.nu))
 
     def frequencies(self, p: KernelParameters) -> IsotropicDistribution:
-        """N(0, γ I)·√(2ν/χ²_{2ν}), one χ² per frequency."""
+        """Return N(0, γ I)·√(2ν/χ²_{2ν}), one χ² per frequency."""
         from scipy.special import gammaincinv
 
         # χ²_{2ν} is twice a Gamma(ν) variable.
@@ -42,7 +42,7 @@ class MaternKernel(ShiftInvariantKernel, TiledKernel):
 
 
 def matern_profile(t: Floats, nu: float) -> Floats:
-    """Return the Matérn kernel of t = γ‖x − y‖² = r²; ν = ½: e^{−r}, 3/2: (1 + √3 r)e^{−√3 r}, and so on."""
+    """Return the Matérn kernel of t = γ‖x − y‖² = r², for example e^{−r} for ν = ½, (1 + √3 r)e^{−√3 r} for 3/2."""
     from scipy.special import gammaln, kve
 
     if nu > _LARGE_ORDER:

@@ -42,7 +42,7 @@ class RbfKernel(ShiftInvariantKernel, TiledKernel, DifferentiableKernel):
         return unit_gram(_gaussian(p.gamma * inputs.squared_distances))
 
     def frequencies(self, p: KernelParameters) -> IsotropicDistribution:
-        """N(0, 2γ I)."""
+        """Return the frequency distribution N(0, 2γ I)."""
         return IsotropicDistribution(p.gamma, float(np.sqrt(2.0)), _gaussian)
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
@@ -54,7 +54,7 @@ class RbfKernel(ShiftInvariantKernel, TiledKernel, DifferentiableKernel):
 
 
 def _gaussian(t: Floats) -> Floats:
-    """Write exp(−t), t = γ‖x − y‖²."""
+    """Return exp(−t) for t = γ‖x − y‖²."""
     return np.exp(-t)
 
 
@@ -68,7 +68,7 @@ class RationalQuadraticKernel(ShiftInvariantKernel, TiledKernel, DifferentiableK
         return unit_gram(_rational(p.gamma * inputs.squared_distances, p.alpha))
 
     def frequencies(self, p: KernelParameters) -> IsotropicDistribution:
-        """N(0, 2γs I), s ~ Gamma(shape α, rate α), one s per frequency."""
+        """Return N(0, 2γs I), s ~ Gamma(shape α, rate α), one s per frequency."""
         from scipy.special import gammaincinv
 
         return IsotropicDistribution(
@@ -94,7 +94,7 @@ class RationalQuadraticKernel(ShiftInvariantKernel, TiledKernel, DifferentiableK
 
 
 def _rational(t: Floats, alpha: float) -> Floats:
-    """Write (1 + t/α)^{−α}, t = γ‖x − y‖²."""
+    """Return (1 + t/α)^{−α} for t = γ‖x − y‖²."""
     return np.exp(-alpha * np.log1p(t / alpha))
 
 
@@ -109,7 +109,7 @@ class LaplacianKernel(ShiftInvariantKernel, TiledKernel):
         return unit_gram(np.exp(-p.gamma * distances(c.x, c.y, "cityblock")))
 
     def frequencies(self, p: KernelParameters) -> ProductDistribution:
-        """Cauchy(0, γ) in each coordinate."""
+        """Return Cauchy(0, γ) for each coordinate of a frequency."""
         return ProductDistribution(p.gamma, inverse_cauchy, lambda t: -np.abs(t))
 
     def tile(self, landmarks: Landmarks, p: KernelParameters) -> KernelTile:
@@ -136,7 +136,7 @@ class CauchyKernel(ShiftInvariantKernel):
         return unit_gram(np.exp(-logs))
 
     def frequencies(self, p: KernelParameters) -> ProductDistribution:
-        """Laplace(0, √γ) in each coordinate."""
+        """Return Laplace(0, √γ) for each coordinate of a frequency."""
         return ProductDistribution(float(np.sqrt(p.gamma)), inverse_laplace, lambda t: -np.log1p(t * t))
 
 
@@ -153,7 +153,7 @@ class SkewedChi2Kernel(Kernel):
         return unit_gram(np.exp(logs))
 
     def log_frequencies(self) -> ProductDistribution:
-        """On log(x + c): density sech(πω) in each coordinate."""
+        """Return the density sech(πω) for each coordinate of a frequency of log(x + c)."""
         return ProductDistribution(1.0, inverse_sech, _log_sech_of_half)
 
 
@@ -174,5 +174,5 @@ class SkewedIntersectionKernel(Kernel):
         )
 
     def log_frequencies(self) -> ProductDistribution:
-        """On log(x + c): Cauchy(0, ½) in each coordinate."""
+        """Return Cauchy(0, ½) for each coordinate of a frequency of log(x + c)."""
         return ProductDistribution(0.5, inverse_cauchy, lambda t: -np.abs(t))

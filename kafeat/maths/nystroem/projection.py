@@ -24,8 +24,8 @@ def factor(K: Floats, rcond: float, name: str, clip_negative: bool) -> Floats:
     values, vectors = np.linalg.eigh(K)
     if values[0] < -CLEARLY * values[-1] and not clip_negative:
         raise DataError(
-            f"nystroem: kernel {name}: expected a positive semi-definite kernel matrix, got the "
-            f"eigenvalue {values[0]:.3g} beside {values[-1]:.3g}: choose another kernel, or clip_negative: true"
+            f"nystroem: kernel {name}: expected a positive semi-definite kernel matrix, got "
+            f"eigenvalues from {values[0]:.3g} to {values[-1]:.3g}: choose another kernel, or clip_negative: true"
         )
     return whitening(values, vectors, rcond)
 
@@ -52,7 +52,7 @@ def leading(
 
 
 def _everywhere(G: Floats, times: float, W: Floats) -> Floats:
-    """Return the Gram matrix of the features of all rows and landmarks. G is that of one in `times` rows.
+    """Return the Gram matrix of the features of all rows and landmarks, given G for one in `times` rows.
 
     For the landmarks alone it is WᵀK²W = Λ, the inverse squared norms of W's columns. Without them, the direction of a
     few distant rows would be lost, and with it their kernel, if none of these rows is in the subset.

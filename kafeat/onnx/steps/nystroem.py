@@ -46,12 +46,12 @@ def emit_nystroem(fitted: FittedStep, x: Value) -> Value:
 
 
 def linear(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
-    """x·l."""
+    """Return x·l."""
     return product(x, of.doubles / of.scale)
 
 
 def polynomial(x: Value, of: Landmarks, p: KernelParameters) -> Value:
-    """(γ x·l + c₀)^degree."""
+    """Return (γ x·l + c₀)^degree."""
     root = of.scale ** (1.0 / p.degree)
     dots = product(x, of.doubles * (p.gamma / root))
     moved: Value = dots + p.coef0 / root
@@ -59,12 +59,12 @@ def polynomial(x: Value, of: Landmarks, p: KernelParameters) -> Value:
 
 
 def sigmoid(x: Value, of: Landmarks, p: KernelParameters) -> Value:
-    """tanh(γ x·l + c₀)."""
+    """Return tanh(γ x·l + c₀)."""
     return (product(x, of.doubles) * p.gamma + p.coef0).op("Tanh")
 
 
 def series(x: Value, of: Landmarks, p: KernelParameters) -> Value:
-    """Σ a_n (γ x·l)^n, by Horner's rule."""
+    """Return Σ a_n (γ x·l)^n, by Horner's rule."""
     lower, last, factor = scaled_series(p.coefficients, of.scale)
     dots = product(x, of.doubles * (p.gamma * factor))
     total = dots * 0.0 + last
@@ -74,19 +74,19 @@ def series(x: Value, of: Landmarks, p: KernelParameters) -> Value:
 
 
 def anova(x: Value, of: Landmarks, p: KernelParameters) -> Value:
-    """Σ over sets of `degree` columns of Π γ x_i l_i."""
+    """Return Σ over sets of `degree` columns of Π γ x_i l_i."""
     factor = p.gamma / of.scale ** (1.0 / p.degree)
     return sets_of_size(x, of.doubles * factor, p.degree)
 
 
 def all_subsets(x: Value, of: Landmarks, p: KernelParameters) -> Value:
-    """Π_i (1 + γ x_i l_i)."""
+    """Return Π_i (1 + γ x_i l_i)."""
     share = of.scale ** (-1.0 / of.doubles.shape[1])
     return all_sets(x, of.doubles * (p.gamma * share), share)
 
 
 def cosine(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
-    """x·l/(‖x‖‖l‖), and 0 where one of the rows is 0."""
+    """Return x·l/(‖x‖‖l‖), and 0 where one of the rows is 0."""
     lengths = np.linalg.norm(of.doubles, axis=1, keepdims=True)
     # Divide by the largest entry first, so that squares stay within the dtype.
     x = x / positive_or_one(abs(x).row_max())
@@ -95,7 +95,7 @@ def cosine(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
 
 
 def hellinger(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
-    """Σ_i √x_i √l_i."""
+    """Return Σ_i √x_i √l_i."""
     refuse_negative(x)
     return product(x.op("Sqrt"), np.sqrt(of.doubles))
 
@@ -106,18 +106,18 @@ def precomputed(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
 
 
 def rbf(x: Value, of: Landmarks, p: KernelParameters) -> Value:
-    """exp(−γ‖x − l‖²)."""
+    """Return exp(−γ‖x − l‖²)."""
     return _squared(x, of, -p.gamma).op("Exp")
 
 
 def rational_quadratic(x: Value, of: Landmarks, p: KernelParameters) -> Value:
-    """(1 + γ‖x − l‖²/α)^{−α}."""
+    """Return (1 + γ‖x − l‖²/α)^{−α}."""
     alpha = p.alpha
     return (log1p(_squared(x, of, p.gamma / alpha)) * -alpha).op("Exp")
 
 
 def matern(x: Value, of: Landmarks, p: KernelParameters) -> Value:
-    """e^{−s}, (1 + s)e^{−s}, (1 + s + s²/3)e^{−s} for ν = ½, 3/2, 5/2, with s = √(2νγ)·‖x − l‖."""
+    """Return e^{−s}, (1 + s)e^{−s}, (1 + s + s²/3)e^{−s} for ν = ½, 3/2, 5/2, with s = √(2νγ)·‖x − l‖."""
     nu = p.nu
     if nu not in (0.5, 1.5, 2.5):
         raise UsageError(
@@ -154,19 +154,19 @@ def _summed(x: Value, landmarks: Floats, terms: Terms) -> Value:
 
 
 def laplacian(x: Value, of: Landmarks, p: KernelParameters) -> Value:
-    """exp(−γ‖x − l‖₁)."""
+    """Return exp(−γ‖x − l‖₁)."""
     distances = _summed(x, of.doubles, lambda rows, some: abs(rows - some))
     return (distances * -p.gamma).op("Exp")
 
 
 def intersection(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
-    """Σ_i min(x_i, l_i)."""
+    """Return Σ_i min(x_i, l_i)."""
     refuse_negative(x)
     return _summed(x, of.doubles, lambda rows, some: rows.op("Min", some))
 
 
 def jensen_shannon(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
-    """½ Σ_i x_i log₂((x_i + l_i)/x_i) + l_i log₂((x_i + l_i)/l_i), and a term of 0 counts as 0."""
+    """Return ½ Σ_i x_i log₂((x_i + l_i)/x_i) + l_i log₂((x_i + l_i)/l_i), and a term of 0 counts as 0."""
     refuse_negative(x)
     tiny = float(np.finfo(x.graph.dtype).tiny)
 
@@ -183,7 +183,7 @@ def jensen_shannon(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
 
 
 def _harmonic(x: Value, landmarks: Floats) -> Value:
-    """Σ_i x_i l_i/(x_i + l_i), where 0/0 counts as 0."""
+    """Return Σ_i x_i l_i/(x_i + l_i), where 0/0 counts as 0."""
     refuse_negative(x)
     tiny = float(np.finfo(x.graph.dtype).tiny)
     # x·(l/(x + l)), so that no factor is larger than necessary
@@ -191,12 +191,12 @@ def _harmonic(x: Value, landmarks: Floats) -> Value:
 
 
 def additive_chi2(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
-    """Σ_i 2 x_i l_i/(x_i + l_i)."""
+    """Return Σ_i 2 x_i l_i/(x_i + l_i)."""
     return _harmonic(x, of.doubles) * 2.0
 
 
 def chi2(x: Value, of: Landmarks, p: KernelParameters) -> Value:
-    """exp(−γ Σ_i (x_i − l_i)²/(x_i + l_i)), whose terms are x_i + l_i − 4x_i l_i/(x_i + l_i)."""
+    """Return exp(−γ Σ_i (x_i − l_i)²/(x_i + l_i)), whose terms are x_i + l_i − 4x_i l_i/(x_i + l_i)."""
     harmonic = _harmonic(x, of.doubles) * 4.0
     sums: Value = x.row_sum() + of.doubles.sum(axis=1)
     return ((harmonic - sums).op("Min", 0.0) * p.gamma).op("Exp")

@@ -69,7 +69,7 @@ def emit_arc_cosine(fitted: FittedStep, x: Value) -> Value:
     products = product(x, fitted.state["directions"] * (scale if step.order else 1.0))
     if step.order:
         first = products.op("Relu")
-    else:  # ½ at 0
+    else:  # steps, which are ½ at 0
         halves = products.op("Sign") + 1.0
         first = halves * (0.5 * scale)
     if step.features == "plain":

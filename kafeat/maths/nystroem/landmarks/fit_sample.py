@@ -56,7 +56,7 @@ class FitSample:
         )
 
     def rows(self, width: int, rng: np.random.Generator) -> Indices:
-        """Return all rows, or as many random ones as keep an array of `width` columns within `MOST` numbers."""
+        """Return all row numbers, or random ones if an array with `width` columns would exceed `MOST` numbers."""
         n, most = len(self.X), max(width, MOST // width)
         if n <= most:
             return np.arange(n)

@@ -46,7 +46,7 @@ def _ridge(view: FitSample, dictionary: Indices, weights: Floats, k: int) -> flo
     """Return λ: the sum of the eigenvalues beyond the k-th of the dictionary's weighted kernel, divided by k."""
     K = view.kernel(dictionary, dictionary).astype(np.float64) * weights[:, None] * weights
     values = np.linalg.eigvalsh((K + K.T) / 2.0)[::-1]
-    # Rounding in float32, or an indefinite kernel, may give negative eigenvalues, above which λ must lie.
+    # Rounding in float32, or an indefinite kernel, may give negative eigenvalues, whose size λ must exceed.
     least = max(1e-9 * values[0], -2.0 * k * values[-1], np.finfo(float).tiny)
     return float(max(values[k:].sum(), least)) / k
 
@@ -195,7 +195,7 @@ def _draw_pivots(factor: PartialCholesky, m: int, rng: np.random.Generator) -> l
 def thin(
     residual: Floats, proposed: Floats, noise: float, rng: np.random.Generator
 ) -> tuple[Indices, Floats]:
-    """Keep each proposal with a probability: the share of its diagonal that the pivots kept before it leave.
+    """Keep each proposal with probability left/proposed, where left is what earlier pivots leave of its diagonal.
 
     `proposed` is the diagonal by which they were drawn. Return the kept positions and their Cholesky factor.
     """

@@ -192,7 +192,6 @@ for name, make, said in [
 for name, make, said in [
     ("a null", ipc(b=[1.0, None] * 6),
      "row 2 (index 1), column 'b': expected a finite number, got null; --on-bad-rows drop"),
-    ("text", ipc(b=["x"] * 12), "column 'b': expected numbers, got string"),
     ("a CSV", raw(sound_csv(), "in.arrow"), "expected Arrow IPC, got bytes that start with b'a,b,c"),
 ]:
     bad(f"arrow: {name}", make, 3, says="in.arrow: " + said)
@@ -209,11 +208,9 @@ bad("arrow: as CSV", ipc(stream=True), 3, "--input-format", "csv",
     says="in.arrow: expected CSV, but this looks like Arrow: --input-format arrow")
 # --- LIBSVM
 for name, line, said in [
-    ("a word", "1 1:2 x", ": expected index:value, got 'x'"),
     ("an index of 0", "1 0:2 1:3", ": expected an index from 1 to 2,147,483,647, got 0"),
     ("descending indices", "1 2:2 1:3", ": expected ascending indices, got 1 after 2"),
     ("several labels", "1,2 1:2", ": expected one label, got '1,2'"),
-    ("NaN", "1 1:2 3:nan", ", column 'features[2]': expected a finite number, got nan"),
 ]:
     bad(f"libsvm: {name}", libsvm(line), 3, says="in.svm: row 13 (index 12)" + said + "; --on-bad-rows drop")
 for name, make, said in [
@@ -235,8 +232,6 @@ for name, make, said in [
     ("another width", sparse_npz(shape=[3, 4]), "expected 3 feature columns, got 4"),
     ("a column beyond the width", sparse_npz(indices=[0, 3, 1]),
      "indices: expected columns from 0 to 2, got others in rows 1 to 3"),
-    ("rows that descend", sparse_npz(indptr=[0, 2, 1, 3]),
-     "indptr: expected ascending numbers up to 3, got others in rows 1 to 3"),
     ("rows that begin late", sparse_npz(indptr=[1, 2, 3, 3]), "indptr: expected to begin with 0, got 1"),
     ("fewer indices than data", sparse_npz(indices=[0, 1]),
      "expected 4 numbers in indptr and as many in indices as in data, got 4, 2 and 3"),

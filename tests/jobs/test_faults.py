@@ -16,7 +16,7 @@ import pytest
 import kafeat
 from kafeat.errors import SystemRefusedError
 from tests.jobs.files import transform_file, transform_parts, transform_with_files_of
-from tests.zygote import KAFEAT, Process, apart
+from tests.zygote import KAFEAT, Process
 
 N, D = 40_000, 8
 RNG = np.random.default_rng(5)
@@ -233,14 +233,6 @@ def test_a_hundred_runs_in_one_process_do_not_grow(folder, tmp_path):
             seen.append(rss_mib())
     # a chunk of the input or the output kept by each run would be some 15 MiB in sixty of them
     assert seen[1] - seen[0] < 10, seen
-
-
-def test_stdin_that_ends_early(folder, tmp_path):
-    text = (folder / "in.csv").read_bytes()
-    done = apart("transform --model", folder / "m.joblib", "-", tmp_path / "out.npy", input=text[:-30])
-    assert done.returncode == 3
-    assert b"<stdin>: row 40000 (index 39999): expected 8 fields, got" in done.stderr
-    assert os.listdir(tmp_path) == []
 
 
 def test_two_interrupts_are_as_calm_as_one(folder, tmp_path):

@@ -233,10 +233,8 @@ def test_bytes_do_not_depend_on_chunks_tiles_and_jobs(table, projection, tmp_pat
 
 def test_kernels_compose(table: pa.Table) -> None:
     table, rows = table[:100], 100
-    texts, rbf = (
-        table.select(["review"]),
-        {"kind": "fourier", "gamma": 1.5, "n_components": 512, "frequencies": "iid"},
-    )
+    texts = table.select(["review"])
+    rbf = {"kind": "fourier", "gamma": 1.5, "n_components": 512, "frequencies": "iid"}
     u = oracle(table["review"].to_pylist(), table["review"].to_pylist())
     distances = (u**2).sum(axis=1)[:, None] + (u**2).sum(axis=1) - 2 * u @ u.T
     chained = kafeat.fit(config(n=rows, more=[rbf]), texts)

@@ -6,7 +6,7 @@ import pytest
 from sklearn.impute import MissingIndicator, SimpleImputer
 
 import kafeat
-from kafeat.errors import ConfigError, DataError
+from kafeat.errors import DataError
 
 MEDIAN = {"kind": "impute", "strategy": "median"}
 
@@ -61,9 +61,3 @@ def test_columns_keep_their_names_behind_it() -> None:
     # A category is never a missing number, so it has no indicator.
     both = kafeat.fit(config("all", MEDIAN, one_hot), table)
     assert both.n_components == 3 - 1 + 2 + 2
-
-
-def test_what_it_refuses() -> None:
-    told = r"steps\[0\]\.columns: expected one of 'missing', 'all', got 'some'"
-    with pytest.raises(ConfigError, match=told):
-        kafeat.fit(config("some"), np.eye(2))

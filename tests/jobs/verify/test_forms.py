@@ -69,7 +69,6 @@ def test_the_output_of_another_model_is_none_of_this(folder, tmp_path, model, ot
 
 
 @pytest.mark.sampled
-@pytest.mark.sampled
 @pytest.mark.parametrize("layout", ["columns", "list"])
 @pytest.mark.parametrize("prefix", [None, "m_"])
 @pytest.mark.parametrize("levels", [(), (0.8,), (0.9, 0.8)])

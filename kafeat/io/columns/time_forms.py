@@ -47,6 +47,8 @@ _DIGITS = {
 """Forms without separators, and the pattern that all values of a column must match to have the form."""
 _OFTEN_NUMBERS = ("%Y%m", "%d%m%Y", *EPOCHS)
 """Forms of `_DIGITS` that ordinary numbers also match, so they are only read if an option names them."""
+_LEAST_Q = 1e11
+"""Next to seconds, smaller numbers are not milliseconds: as seconds, this is the year 5138, and else 1973."""
 _ORDERS = {4: ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y"), 2: ("%d{0}%m{0}%y", "%m{0}%d{0}%y", "%y{0}%m{0}%d")}
 """Forms such as 31/12/2024, by the number of digits of the year. A number above 12 or 31 shows the order."""
 _THREE_NUMBERS = re.compile(
@@ -154,9 +156,12 @@ def _unread(
 
 
 def _have(words: Sequence[str], form: str, asked: Asked) -> list[bool]:
-    """Return which words are times in this form."""
-    dialect = replace(asked.dialect, dates=form)
-    return [not math.isnan(parse_time(word, dialect)[0]) for word in words]
+    """Return which words are times in this form. The size distinguishes seconds and milliseconds if options name both."""
+    dialect, both = replace(asked.dialect, dates=form), {*EPOCHS} <= {*asked.dates} and form in EPOCHS
+    times = [parse_time(word, dialect)[0] * EPOCHS.get(form, 1.0) for word in words]
+    return [
+        not math.isnan(time) and not (both and (abs(time) < _LEAST_Q) != (form == SECONDS)) for time in times
+    ]
 
 
 def digits_form(texts: Iterable[str], asked: Asked) -> str:

@@ -82,6 +82,14 @@ def test_texts_have_a_form_without_marks_if_all_have_it(texts, form, asked):
     assert are_times(words, Asked(dates=("%Y%m", "%s", "%Q"))) == (form != "", "")
 
 
+def test_seconds_and_milliseconds_are_told_apart_by_their_size(tmp_path):
+    path = written(tmp_path, "t,u\n1639216034,1639216034000\n-86400,1635140904846\n")
+    steps = [{"kind": "date_parts", "columns": ["t", "u"], "parts": ["year"]}]
+    for forms in (["%s", "%Q"], ["%Q", "%s"]):
+        fm = fitted({"dtype": "float64", "steps": steps}, path, date_format=forms)
+        assert features(fm, path, date_format=forms) == [[2021.0, 2021.0], [1969.0, 2021.0]]
+
+
 def test_joined_digits_are_not_read_in_several_ways():
     read = {
         word: parse_time(word, replace(USUAL, dates="%Y%m%d"))

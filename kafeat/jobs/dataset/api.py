@@ -57,7 +57,7 @@ def _run(
     outputs = outputs_of(request.map, request.writing)
     began = time.perf_counter()
     kept = list(plan.up_to_date.values())
-    journal = Journal(request.target, plan.manifest, kept, request.writing.guard)
+    journal = Journal(request.target, plan.manifest, kept, request.writing.guard, plan.to_check.values())
     try:
         with journal.renewing():
             removed = _write_parts(request, plan, make_folder, journal, announce)
@@ -90,7 +90,9 @@ def _write_parts(
     with start_engine(engine) as pool, one_blas_thread():
         with request.writing.guard():
             _sweep(request.folders)
-            removed = plan.previous.remove_stale(request.target, request.rules.rejects, good)
+            removed = plan.previous.remove_stale(
+                request.target, request.rules.rejects, good, plan.manifest, request.writing.guard
+            )
         journal.write()
         progress = announce(None if plan.parts is None else len(plan.parts))
         progress(len(plan.up_to_date))

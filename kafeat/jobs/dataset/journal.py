@@ -6,6 +6,7 @@ import math
 import re
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -79,10 +80,20 @@ class DatasetResult:
 
 
 class Journal:
-    """A manifest that is rewritten during a run, so that a killed run loses only its last seconds."""
+    """A manifest that is rewritten during a run, so that a killed run loses only its last seconds.
 
-    def __init__(self, folder: Location, manifest: Manifest, records: list[PartRecord], guard: Guard) -> None:
-        self._folder, self._manifest, self._guard = folder, manifest, guard
+    It also holds the records `to_check` of the previous run, until their parts are made or found to be up to date.
+    """
+
+    def __init__(
+        self,
+        folder: Location,
+        manifest: Manifest,
+        records: list[PartRecord],
+        guard: Guard,
+        to_check: Iterable[PartRecord] = (),
+    ) -> None:
+        self._folder, self._manifest, self._guard, self._to_check = folder, manifest, guard, [*to_check]
         self._records, self._failures = {record.name: record for record in records}, dict[str, PartFailure]()
         self._environments = list(manifest.machines)
         self._kept = self._tried = self._rows_made = 0
@@ -150,8 +161,11 @@ class Journal:
         """Write the manifest with these fields changed. The first call marks the start of the run."""
         started = time.monotonic()
         with self._lock:
-            more = {"machines": self._environments, "renewed": now(), **more}
-            manifest = self._manifest.with_parts(self._records.values(), self._failures.values(), **more)
+            tried = self.done | self.failed
+            pending = [name for name in self._manifest.pending if name not in tried]
+            records = [*self._records.values(), *(one for one in self._to_check if one.name not in tried)]
+            more = {"machines": self._environments, "renewed": now(), "pending": pending, **more}
+            manifest = self._manifest.with_parts(records, self._failures.values(), **more)
             manifest.write(self._folder, self._guard)
         ended = time.monotonic()
         self._next = ended + max(_SECONDS, _SHARE * (ended - started))

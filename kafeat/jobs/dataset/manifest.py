@@ -89,7 +89,8 @@ class Manifest(_Entry):
     """The state of a run, and where and when it started. `settings` holds the options that affect the bytes of parts.
 
     `stopped` is the reason why parts were not tried. `unknown_files` were in the folder when the run began, and no run
-    had written them. Their key in JSON is `foreign`.
+    had written them. Their key in JSON is `foreign`. `pending` are the parts that the run has still to make: if it is
+    killed, files of these names may be there.
     """
 
     kafeat: str = __version__
@@ -115,6 +116,7 @@ class Manifest(_Entry):
     failed: list[PartFailure] = []
     machines: list[dict[str, str]] = []
     unknown_files: list[str] = Field([], alias="foreign")
+    pending: list[str] = []
 
     def with_parts(
         self, records: Iterable[PartRecord], failed: Iterable[PartFailure], **more: Any

@@ -10,6 +10,7 @@ from functools import cached_property
 from kafeat.errors import DataError, UsageError, counted
 from kafeat.io.data_set import MANIFEST, Part, is_hidden
 from kafeat.io.options import changed
+from kafeat.io.storage.atomic import Guard
 from kafeat.io.storage.base import Entry, Location
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.owner import is_lock
@@ -146,17 +147,29 @@ class PreviousRun:
         up_to_date, _ = self.of_parts(manifest, parts, rules)
         return up_to_date if len(up_to_date) == len(parts) else {}
 
-    def remove_stale(self, folder: Location, rejects: Location | None, good: AbstractSet[str]) -> list[str]:
+    def remove_stale(
+        self, folder: Location, rejects: Location | None, good: AbstractSet[str], by: Manifest, guard: Guard
+    ) -> list[str]:
         """Remove outdated parts and their rejects, so that no reader uses them as parts of this run.
 
         Parts named in `good` stay, and so does every file that no run has written, whatever the manifest contains.
-        Return the names of the removed parts.
+        Return the names of the removed parts. Before, the manifest of the previous run gets the state of the run `by`,
+        because it is no longer complete.
         """
+        pending = {*(self.manifest.pending if self.manifest else ())} - self.unknown_files
+        if self.manifest is not None and (pending | self._records.keys()) & self.entries.keys() - good:
+            now_running = {"state", "exit_code", "start", "end", "command_line", "host", "pid", "user"}
+            more = by.model_dump(include={*now_running, "unknown_files"})
+            self.manifest.model_copy(update=more).write(folder, guard)
         removed = []
         for name, record in self._records.items():
             if name in good or name not in self.entries:
                 continue
             if remove_part(record, folder, rejects):
+                removed.append(name)
+        for name in sorted(pending & self.entries.keys() - good - {*removed}):
+            if folder.holds(name):  # a killed run has made it, and not noted it
+                folder.join(name).remove()
                 removed.append(name)
         return removed
 
@@ -198,6 +211,7 @@ class DatasetPlan:
             settings=_settings(request),
             engine=request.engine.name,
             foreign=sorted(previous.unknown_files),
+            pending=[part.name for part in parts or ()],
             start=now(),
             **process(),
         )

@@ -1,6 +1,7 @@
 """`--resume` keeps a part only where it is what a run from the beginning would have made, rejects and drift with it."""
 
 import json
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,9 @@ from kafeat.errors import DataError
 from kafeat.io.options import OutputOptions
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.transform.options import BadRowsLimit
-from tests.jobs.files import CONFIG, contents, transform_parts
+from tests.jobs.files import CONFIG, contents, transform_parts, verify_file
 from tests.recipes import fit_once
+from tests.zygote import apart
 
 
 def table(rows: int, seed: int = 0) -> pa.Table:
@@ -227,3 +229,70 @@ def test_rejects_of_a_part_that_is_removed_go_with_it_and_others_stay(go):
         Path(f"in/{name}.parquet").unlink()
     assert go(rejects="rejects").removed == ("b.parquet", "c.parquet")
     assert {path.name for path in Path("rejects").iterdir()} == {"a.parquet.csv", "c.parquet.csv"}
+
+
+KILLED = """
+import os, signal, sys
+import kafeat
+from kafeat.jobs.dataset.journal import Journal
+
+add, left = Journal.add, int(sys.argv[1])
+
+def add_or_die(journal, outcome):
+    global left
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left -= 1
+    add(journal, outcome)
+
+Journal.add = add_or_die
+kafeat.transform("in", "out", model="map.joblib", resume=True, on_bad_rows="drop", jobs=1)
+"""
+
+
+@pytest.mark.parametrize("noted", range(3))
+def test_a_part_of_a_killed_run_whose_input_is_gone_is_removed(go, noted):
+    assert apart(str(noted), code=KILLED).returncode == -signal.SIGKILL
+    assert manifest()["pending"] == ["a.parquet", "b.parquet", "c.parquet"]
+    made = [path.name for path in sorted(Path("out").glob("*.parquet"))]
+    assert len(made) == noted + 1
+    Path("out/other.parquet").write_bytes(b"of somebody")
+    Path("in", made[-1]).unlink()
+    run = go()
+    assert (run.removed, run.unknown_files) == ((made[-1],), ("other.parquet",))
+    Path("out/other.parquet").unlink()
+    assert {path.name for path in Path("in").iterdir()} == {*contents("out")} - {"_kafeat.json"}
+    assert manifest()["pending"] == []
+    assert verify_file("map.joblib", "in", "out").largest_difference == 0.0
+
+
+def test_a_run_that_is_killed_while_it_removes_parts_has_not_said_complete(go, monkeypatch):
+    go()
+    fit_once({**CONFIG, "seed": 1}, table(500)).save("map.joblib")
+    Path("in/c.parquet").unlink()
+
+    def killed(*_: object) -> bool:
+        assert (manifest()["state"], manifest()["exit_code"]) == ("running", None)
+        raise MemoryError("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("kafeat.jobs.dataset.plan.remove_part", killed)
+        with pytest.raises(MemoryError, match="killed"):
+            go()
+    assert set(contents("out")) == {"_kafeat.json", "a.parquet", "b.parquet", "c.parquet"}
+    assert go().removed == ("c.parquet",)
+    assert verify_file("map.joblib", "in", "out").largest_difference == 0.0
+
+
+def test_parts_whose_hashes_were_not_compared_before_the_end_stay_known(go):
+    go()
+    for path in Path("in").iterdir():
+        path.touch()
+
+    def stop(_done: int) -> None:
+        raise KeyboardInterrupt("stop")
+
+    with pytest.raises(KeyboardInterrupt, match="stop"):
+        go(announce=lambda _parts: stop)
+    assert [part["name"] for part in manifest()["parts"]] == ["a.parquet", "b.parquet", "c.parquet"]
+    assert go().kept == 3

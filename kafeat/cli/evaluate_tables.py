@@ -127,7 +127,7 @@ _ENDLESS = 100_000
 
 
 class _Printer:
-    """A printer of tables and lines, which collects the heads of the columns that the terminal has no room for."""
+    """Prints tables and lines, and collects the heads of the columns that do not fit into the terminal."""
 
     def __init__(self) -> None:
         self._width = log.console().width if sys.stdout.isatty() else None

@@ -39,7 +39,7 @@ class Work:
 
     @property
     def files(self) -> dict[str, str]:
-        """The first file that it reads and the first that it writes, if there are any."""
+        """The first file that the command reads and the first that it writes, if there are any."""
         both = (("input", self.reads), ("output", self.writes))
         return {name: without_secrets(files[0]) for name, files in both if files}
 

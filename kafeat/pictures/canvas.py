@@ -59,7 +59,7 @@ def drawn(
 
     files = {}
     for style in STYLES:
-        # several axes share the width of one or two, so smaller ones keep their labels readable
+        # several axes share the width of the page, so they are made smaller to keep labels readable
         figure = Figure(figsize=(4.4 if columns == 1 else 3.4 * columns, 3.4), layout="constrained")
         figure.set_facecolor(style.paper)
         axes = np.atleast_1d(figure.subplots(1, columns))

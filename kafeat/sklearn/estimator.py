@@ -168,8 +168,8 @@ class FeatureMap(NamedFeatures, TransformerMixin, MapEstimator):  # type: ignore
             if fitted.step.kind == "nystroem" and numbers is not None and numbers.dtype.kind == "i":
                 return numbers
         raise AttributeError(
-            "component_indices_: expected a nystroem step with landmarks that are rows, got none; landmarks: "
-            "uniform, rpcholesky, greedy, leverage, farthest and residual are"
+            "component_indices_: expected a nystroem step whose landmarks are rows (uniform, rpcholesky, greedy, "
+            "leverage, farthest or residual), got none"
         )
 
     def _labels(self, y: Any, config: Config) -> Array | None:

@@ -239,7 +239,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             fm = fit_reader(
                 config, rows, labels, weight=weight, jobs=jobs, listener=listener, intervals=intervals
             )
-        if groups is not None:  # other tables have no such column
+        if groups is not None:  # other tables have no column of groups
             fm = replace(fm, config=fm.config.model_copy(update={"split_by": None}))
         self._map: FittedMap = fm
         return self
@@ -272,7 +272,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return config.model_copy(update={"dtype": "float32"}) if kept else config
 
     def _with_landmarks_of(self, config: Config, n_rows: int | None) -> Config:
-        """Lower the number of landmarks to that of the rows. If it was given, warn as scikit-learn's Nystroem does."""
+        """Use at most as many landmarks as there are rows. If the user asked for more, warn as scikit-learn does."""
         sizes = [size for size in (n_rows, config.fit_rows) if isinstance(size, int)]
         recipes = [step.recipe(live=True) for step in config.steps]
         asked = limit_landmarks(recipes, min(sizes)) if sizes else None
@@ -319,7 +319,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         tags = super().__sklearn_tags__()
         try:
             config = vars(self).get("_checked") or self._config()
-        except KafeatError:  # `fit` reports it
+        except KafeatError:  # `fit` reports the error
             return tags
         tags.input_tags.allow_nan = takes_missing(step.traits for step in config.map_steps)
         reads_columns = any(step.traits.columns.named for step in config.map_steps)
@@ -345,7 +345,7 @@ class NamedFeatures(ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]  # s
             return numbered
         inputs = [name for name, _ in columns.inputs]
         categories = [columns.categories.get(name, ()) for name in inputs]
-        if not hasattr(self, "feature_names_in_"):  # then they are c0, c1, …
+        if not hasattr(self, "feature_names_in_"):  # inputs are then c0, c1, …
             inputs = [
                 f"x{name[1:]}" if input_features is None else input_features[int(name[1:])] for name in inputs
             ]

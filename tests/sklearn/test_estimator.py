@@ -422,7 +422,7 @@ def test_the_row_numbers_of_landmarks_are_kept(landmarks: str, digits: np.ndarra
 
 def test_landmarks_that_are_no_rows_have_no_row_numbers(digits: np.ndarray) -> None:
     fm = FeatureMap({"kind": "nystroem", "n_components": 9, "landmarks": "kmeans"}).fit(digits[:50])
-    with pytest.raises(AttributeError, match="component_indices_: expected a nystroem step with landmarks"):
+    with pytest.raises(AttributeError, match="component_indices_: expected a nystroem step whose landmarks"):
         _ = fm.component_indices_
     K = digits[:50] @ digits[:50].T
     of_kernel = FeatureMap({"kind": "nystroem", "n_components": 9, "kernel": "precomputed"}).fit(K)

@@ -67,7 +67,7 @@ class FittedStep:
 
 
 def sources_of(steps: Sequence[FittedStep]) -> Array | None:
-    """Return for each output of the steps the number of the input that it depends on, or None if one has several."""
+    """Return for each output of the steps the number of its input, or None if an output depends on several inputs."""
     sources: Array | None = None
     for one in steps:
         found = one.step.sources(one.state, one.n_features_in)

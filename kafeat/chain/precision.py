@@ -12,7 +12,7 @@ from kafeat.contract.step import DOUBLE, Transform
 from kafeat.contract.tile import InputRows, TextRows, dense, numbers_of
 from kafeat.types import Floats
 
-# How many rows to check: at most and at least so many spread over the sample, and those with the most extreme entries.
+# The rows to check: how many are spread over the sample, at most and at least, and how many have extreme entries.
 _MOST_SPREAD, _LEAST_SPREAD, _FAR = 1024, 64, 128
 # The most numbers in these rows, and in one array.
 _MOST_NUMBERS, _AT_ONCE = 1 << 24, 1 << 21

@@ -112,7 +112,7 @@ class TileLoop:
         ways = [way for way in (thin, ~thin) if way.any()]
         merged: Array | None = None
         for number, way in enumerate(ways):
-            # The first row of this kind fills the places of all others, and empty places.
+            # Copies of the first row of this kind fill the places of other rows and empty places.
             which = np.full(self.rows, int(way.argmax()))
             which[: len(X)] = np.where(way, np.arange(len(X)), which[0])
             target = out if number == 0 else np.empty_like(out)

@@ -150,13 +150,13 @@ def reliability(probabilities: Floats, classes: Array) -> Reliability:
 
 
 def calibration_p_value(probabilities: Floats, classes: Array, of_fit: Floats, seed: int = 0) -> float:
-    """Test whether rows (n, c) are calibrated worse than the training rows, whose `binned` sums are `of_fit`; return p.
+    """Return the p-value of a test whether rows (n, c) are calibrated worse than training rows.
 
-    The gap of a bin is its accuracy minus its mean probability. The statistic is the mean of |gap here − gap in
-    training| over the rows here. For its distribution under the null hypothesis, outcomes of both are drawn with the
-    gap of all rows of the bin. If the calibration error is not larger than in training, p is 1. Bins with few training
-    rows are joined with the next. At most as many rows as in training are used: the calibration in training is
-    uncertain, so more would not help.
+    `of_fit` are the `binned` training rows. The gap of a bin is its accuracy minus its mean probability. The statistic
+    is the mean of |gap here − gap in training| over the rows here. For its distribution under the null hypothesis,
+    outcomes of both are drawn with the gap of all rows of the bin. If the calibration error is not larger than in
+    training, p is 1. Bins with few training rows are joined with the next. At most as many rows as in training are
+    used: the calibration in training is uncertain, so more would not help.
     """
     rng, most = np.random.default_rng(seed), max(1, round(float(of_fit[:, 0].sum())))
     if len(classes) > most:

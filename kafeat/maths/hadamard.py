@@ -88,7 +88,7 @@ class SampledHadamard:
         self.dtype = np.result_type(dtype, np.complex64) if factors.dtype.kind == "c" else dtype
         self._factors = np.ascontiguousarray(factors.T[:, :, None].astype(self.dtype))
         self._shape = (width, blocks)
-        # outputs are in blocks of `width`; in memory, the blocks of one row of H are neighbours
+        # outputs go block by block, but in memory, the results for one row of H in all blocks are neighbours
         self._rows = rows * blocks + np.arange(len(rows)) // width
         self._hadamard = HadamardTransform(width, dtype, orthonormal=False)
 

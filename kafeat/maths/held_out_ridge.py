@@ -49,7 +49,7 @@ def fit_held_out_ridge(
     unit = float(values.mean()) or 1.0
     turned = vectors.T @ (B if wide else A.T @ B)
     back = A.T @ vectors if wide else vectors
-    del A  # as large as the features
+    del A  # free it: A is as large as the features
     held = (held_Z - middle) @ back
     residual = held_Y - level
     penalties = HELD_OUT_PENALTIES[least_penalty <= HELD_OUT_PENALTIES] * unit

@@ -32,7 +32,7 @@ MOST_SCORES = 10_000
 ENOUGH_SCORES = 60
 """With at least this many scores, coverage is accurate to a percentage point (benchmarks/results/intervals.md)."""
 
-# Penalties of the model of error sizes, in units of the mean diagonal, and the smallest sizes, relative and absolute.
+# The model of error sizes: its penalties, in units of the mean diagonal, and the least relative and absolute size.
 _MULTIPLES = 10.0 ** np.arange(-3.0, 3.0)
 _FLOOR, _LEAST = 0.1, 1e-12
 
@@ -235,18 +235,18 @@ def _mean_and_noise(errors: Floats, weights: Floats | None = None) -> Floats:
 
 
 def compared_errors(here: Floats, of_fit: Floats) -> float:
-    """Test whether wrong predictions `here` (n,) are more frequent than in training.
+    """Return the p-value of a z-test whether wrong predictions `here` (n,) are more frequent than in training.
 
-    Return p of a z-test of the means.
+    `of_fit` (2,) is the mean in training, and the square of its standard error.
     """
     mean, noise = _mean_and_noise(here)
     return _above(mean - of_fit[0], np.sqrt(noise + of_fit[1]))
 
 
 def compared_scores(here: Floats, of_fit: Floats) -> float:
-    """Test whether scores (n, k) are larger than in training (m, k). Return p of a rank test (Mann-Whitney).
+    """Return the p-value of a rank test (Mann-Whitney) whether scores (n, k) are larger than in training (m, k).
 
-    A test of means would depend on a few large errors. For several labels, the result is the smallest p times k.
+    A test of means would depend on a few large errors. For several labels, the result is the smallest p-value times k.
     """
     (n, k), m = here.shape, len(of_fit)
     spread = np.sqrt((n + m + 1) / (12.0 * n * m))

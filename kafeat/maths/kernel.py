@@ -41,7 +41,7 @@ class KernelParameters:
 
 
 class Kernel(ABC):
-    """A kernel by its exact form in float64: short, slow and obviously right. All maps are compared with it."""
+    """A kernel with its exact formula in float64, which is slow and simple. All maps are compared with it."""
 
     needs_coordinates: ClassVar[bool] = False
     """True if the kernel cannot be computed from dot products of the rows."""

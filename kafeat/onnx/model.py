@@ -101,7 +101,7 @@ def emit_columns(columns: Columns, x: Value, dtype: np.dtype[Any]) -> Value:
 
 
 def _code(x: Value, categories: Categories) -> Value:
-    """Return the code of each number (n, 1). Unknown or missing ones get −1 if they are allowed, or are refused."""
+    """Return the code of each number (n, 1). A row with an unknown or missing one gets −1, or is refused."""
     numbers, graph = numbers_of(categories), x.graph
     # A one-hot row times 1, 2, 3, … is the position of the category, counted from 1.
     hits = x.op("Equal", numbers[None, :]).cast(graph.dtype)

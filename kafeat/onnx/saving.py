@@ -23,7 +23,7 @@ from kafeat.onnx.model import INPUT, OPSET, coded, numbers_of, to_model
 from kafeat.runtime.run import InMemory, RowPolicy, run
 from kafeat.types import Floats, Mask
 
-# The relative size of random changes, whose effects float64 still resolves, and how often they are drawn.
+# The relative size of the random changes, which float64 still resolves, and the number of draws.
 _STEP = 1e-6
 _DRAWS = 2
 # Rounding in sums of fewer terms is treated as if they had this many.

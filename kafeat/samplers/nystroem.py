@@ -297,7 +297,7 @@ class Nystroem(Step):
         if isinstance(self.landmarks, Given) or self.tolerance is not None:
             m = count_rows(state, "landmarks")
         return {
-            # the first files of format 1 lack the gain, and all of them the centre and the rows
+            # missing in files of format 1, of which only the later ones have the gain
             "gain": ArrayOf((), optional=True),
             "centre": ArrayOf((n_features_in,), optional=True),
             "rows": ArrayOf((m,), "int64", optional=True, sign="of at least 0"),

@@ -129,7 +129,7 @@ class _SubsetsTransform(Transform):
 
     @property
     def _parts(self) -> int:
-        """The number of buffers: those of the recurrence, one for a term, and one for a product."""
+        """The number of buffers: some for the sums of the recurrence, one for a term, and one for a product."""
         return (self._size or 2) + 2
 
     def scratch(self, rows: int) -> Floats:

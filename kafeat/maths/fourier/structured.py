@@ -33,7 +33,7 @@ class StructuredLoop:
     ) -> None:
         p, dtype = layers[0].shape[1], radii.dtype
         self._shape = first.shape[1], p, len(layers), len(radii)
-        # The loop uses an H of entries ±1, so the factors include the 1/√p of the orthonormal one.
+        # The loop uses H with entries ±1, so the factors include the scale 1/√p.
         scale = 1.0 / np.sqrt(p)
         factors = np.stack(layers, axis=1) * scale
         self._numbers = [np.ascontiguousarray(array, dtype=dtype) for array in (first * scale, factors)]

@@ -77,7 +77,7 @@ class LandmarkKernel:
         """Return k(x, x) for these rows of X, in float64."""
         blocks = (rows[start : start + _BLOCK // 8] for start in range(0, len(rows), _BLOCK // 8))
         parts = (X[block].astype(np.float64) for block in blocks)
-        # a Gram matrix has the diagonal of x even if there are no rows y
+        # no rows y are needed, because a Gram matrix also holds k(x, x)
         norms = (self.gram(Coordinates(part, part[:0])).squared_norms[0] for part in parts)
         values = np.concatenate([np.empty(0), *norms])
         _refuse_not_finite(values, f"nystroem: kernel {self.name}")

@@ -242,11 +242,6 @@ def test_match_by_position():
     assert match(positional(3), fitted, []).names == ("c0", "c1", "c2")
 
 
-def test_plain_and_back():
-    for columns in (choose(reader_of(TABLE), None, [], ()), choose(positional(3), None, [], ())):
-        assert Columns.from_plain(columns.to_plain()) == columns
-
-
 @pytest.mark.parametrize(
     "change",
     [

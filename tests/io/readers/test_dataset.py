@@ -88,14 +88,6 @@ def test_an_evaluation_of_parts_is_one_of_the_whole(format, data, tmp_path):
     assert [told[0][key] for key in keys] == [told[1][key] for key in keys]
 
 
-def test_features_of_parts_are_verified_as_a_whole(data, tmp_path):
-    model, out = str(tmp_path / "map.joblib"), tmp_path / "out"
-    kafeat.fit(CONFIG, data["parquet"], "y").save(model)
-    transform_parts(model, data["parquet"], out)
-    found = verify_file(model, data["parquet"], out)
-    assert (found.rows, found.largest_difference) == (sum(HEIGHTS), 0.0)
-
-
 @pytest.mark.parametrize(("format", "suffix"), [(None, "parquet"), ("csv", "csv")])
 def test_the_part_that_is_wrong_is_named(data, tmp_path, format, suffix):
     """With the options of the run, which its manifest states: rows that it dropped, and the dtype of text."""

@@ -5,10 +5,12 @@ import json
 import re
 import shutil
 import subprocess
+import time
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from ruamel.yaml import YAML
 
 import kafeat
 from tests.zygote import ROOT, for_scripts
@@ -18,14 +20,14 @@ pytestmark = pytest.mark.skipif(not locks, reason="the scripts lock with util-li
 
 
 def block(title):
-    """The text of a fenced block of the page."""
+    """The text of a file that the page shows."""
     page = (ROOT / "docs" / "schedule.md").read_text(encoding="utf-8")
-    found = re.findall(rf'^```\w+ title="{re.escape(title)}"\n(.*?)^```$', page, flags=re.M | re.S)
-    assert len(found) == 1, title
-    return found[0]
+    assert page.count(f' title="{title}"\n--8<-- "schedule/{title}"\n```\n') == 1, title
+    return (ROOT / "examples" / "schedule" / title).read_text(encoding="utf-8")
 
 
 def installed(folder, title, text=None):
+    (folder / "recipe.sh").write_text(block("recipe.sh"), encoding="utf-8")
     script = folder / title
     script.write_text(text or block(title), encoding="utf-8")
     script.chmod(0o755)
@@ -66,11 +68,26 @@ def log(folder):
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
+def numbers(folder, ending):
+    """The numbers that a script has left for Prometheus, by their names and labels."""
+    (file,) = (folder / "logs").glob(f"*{ending}")
+    return {
+        name: float(value) for name, value in (line.rsplit(" ", 1) for line in file.read_text().splitlines())
+    }
+
+
+def succeeded(folder, script="nightly-features"):
+    """When the script last succeeded."""
+    told = numbers(folder, f"{script}{str(folder).replace('/', '_')}.prom")
+    return told[f'kafeat_recipe_last_success_timestamp_seconds{{recipe="{script}",folder="{folder}"}}']
+
+
 def test_a_night_and_the_next(folder):
     script = installed(folder, "nightly-features")
     for night in (1, 2):
         done = run(script, folder)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")  # silent: cron sends no mail
+        assert abs(succeeded(folder) - time.time()) < 60.0
         assert [line["event"] for line in log(folder)] == ["start", "done", "done"] * night
         expected = kafeat.load(folder / "map.joblib").transform(pq.read_table(folder / "incoming.parquet"))
         # rows and columns may differ in the last bit
@@ -105,6 +122,43 @@ def test_a_night_that_is_not_verified_leaves_the_previous_one(folder, command, h
     assert json.loads((folder / "features.json").read_text())["output"]["rows"] == 900
 
 
+DENIED = """echo '{"exit_code": 5, "retry": false}' >&2; exit 5"""
+
+
+@pytest.mark.parametrize(("harm", "code", "told"), [
+    ("kill -9 $$", 137, "killed, mostly for lack of memory"), ("kill $$", 143, "stopped by a signal"),
+    ("exit 127", 127, "kafeat cannot be started"), (DENIED, 77, r"the system refused \(permission, path\)"),
+])  # fmt: skip
+def test_a_night_that_ends_otherwise_shows_no_line_of_an_earlier_one(folder, harm, code, told):
+    script = installed(folder, "nightly-features")
+    assert run(script, folder).returncode == 0
+    (folder / "bin").mkdir()
+    installed(folder / "bin", "kafeat", f"#!/bin/sh\n{harm}\n")
+    failed = run(script, folder)
+    assert failed.returncode == code
+    assert re.search(rf"nightly-features: {folder}: {told}.*; exit code {code}; the end of", failed.stderr)
+    assert "done" not in failed.stderr
+
+
+def test_a_night_without_rows_or_without_its_input_keeps_the_previous_features(folder):
+    script, made = installed(folder, "nightly-features"), folder / "features.parquet"
+    assert run(script, folder).returncode == 0
+    before, when = made.read_bytes(), succeeded(folder)
+    table = pq.read_table(folder / "incoming.parquet")
+    pq.write_table(table.slice(0, 0), folder / "incoming.parquet")
+    empty = run(script, folder)
+    assert (empty.returncode, json.loads(empty.stderr.splitlines()[-1])["message"]) == (
+        3,
+        "incoming.parquet: expected good rows, got none",
+    )
+    assert log(folder)[-1]["event"] == "refused"
+    (folder / "incoming.parquet").unlink()
+    gone = run(script, folder)
+    assert (gone.returncode, "another try may help" in gone.stderr) == (5, True)
+    assert (made.read_bytes(), succeeded(folder)) == (before, when)
+    assert numbers(folder, ".run.prom")[f'kafeat_exit_code{{output="{folder}/features.new.parquet"}}'] == 5
+
+
 def test_a_model_is_replaced_by_one_that_is_no_worse(folder):
     script, table = installed(folder, "retrain-model"), pq.read_table(folder / "incoming.parquet")
     places = [folder / name for name in ("map.joblib", "map.previous.joblib")]
@@ -114,7 +168,12 @@ def test_a_model_is_replaced_by_one_that_is_no_worse(folder):
     )
     pq.write_table(table.slice(1400), folder / "recent.parquet")
     pq.write_table(table.slice(0, 300), folder / "labelled.parquet")
-    assert (run(script, folder).returncode, places[1].exists()) == (0, False)
+    assert (run(script, folder, "1.5").returncode, places[0].exists()) == (
+        6,
+        False,
+    )  # no first model is so good
+    done = run(script, folder, "0.5")
+    assert (done.returncode, done.stdout + done.stderr, places[1].exists()) == (0, "", False)
     first = places[0].read_bytes()
     pq.write_table(table.slice(0, 1400), folder / "labelled.parquet")
     assert run(script, folder).returncode == 0  # more rows, a better model
@@ -128,8 +187,12 @@ def test_a_model_is_replaced_by_one_that_is_no_worse(folder):
         pq.write_table(rows, folder / "labelled.parquet")
         refused = run(script, folder)
         assert (refused.returncode, [place.read_bytes() for place in places]) == (code, [second, first])
-    break_after(folder, "evaluate", "echo [] > in-use.json")
-    assert run(script, folder).returncode == 2  # a score that cannot be read is none to compare with
+        assert not (folder / "map.new.joblib").exists()
+    break_after(folder, "evaluate", "cp score.json in-use.json")
+    # a score that cannot be read, or that a few rows do not have, is none to compare with
+    for score, code in (("[]", 2), ('  "score_model": null,\n', 3)):
+        (folder / "score.json").write_text(score)
+        assert run(script, folder).returncode == code
     assert places[0].read_bytes() == second
 
 
@@ -139,7 +202,7 @@ def test_a_missing_column_is_in_the_mail(folder):
     failed = run(installed(folder, "nightly-features"), folder)
     told, last = failed.stderr.splitlines()
     assert failed.returncode == 3
-    assert "cannot be read, lacks a column or has a bad value; exit code 3" in told
+    assert "cannot be read, has no rows, lacks a column or has a bad value; exit code 3" in told
     assert "incoming.parquet: --keep: expected the column 'label', got" in json.loads(last)["message"]
 
 
@@ -178,7 +241,8 @@ def test_parts_are_made_once_and_bad_ones_fail_alone(folder):
     (folder / "incoming").mkdir()
     for name in ("a.parquet", "b.parquet"):
         shutil.copy(folder / "incoming.parquet", folder / "incoming" / name)
-    assert run(script, folder).returncode == 0
+    done = run(script, folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     made = {file.name: file.stat().st_mtime_ns for file in (folder / "features").glob("*.parquet")}
     assert set(made) == {"a.parquet", "b.parquet"}
     assert (folder / "features/_VERIFIED").exists()
@@ -186,7 +250,8 @@ def test_parts_are_made_once_and_bad_ones_fail_alone(folder):
     (folder / "incoming" / "c.parquet").write_bytes(b"no Parquet")
     shutil.copy(folder / "incoming.parquet", folder / "incoming" / "d.parquet")
     failed = run(script, folder)
-    part, last = map(json.loads, failed.stderr.splitlines()[-2:])
+    part, last = log(folder)[-2:]
+    assert json.loads(failed.stderr.splitlines()[-1]) == last
     assert (failed.returncode, part["exit_code"], last["exit_code"]) == (3, 3, 3)
     assert (part["part"], "c.parquet" in part["message"]) == ("c.parquet", True)
     now = {file.name: file.stat().st_mtime_ns for file in (folder / "features").glob("*.parquet")}
@@ -196,7 +261,7 @@ def test_parts_are_made_once_and_bad_ones_fail_alone(folder):
 
 
 @pytest.mark.parametrize(("command", "harm", "code"), [
-    ("transform", "cp incoming/a.parquet features/b.parquet", 3), ("transform", "rm features/b.parquet", 6),
+    ("transform", "cp incoming/a.parquet features/b.parquet", 6), ("transform", "rm features/b.parquet", 6),
     ("transform", "kill -9 $PPID", -9), ("verify", "exit 6", 6),
 ])  # fmt: skip
 def test_parts_that_are_not_verified_have_no_marker(folder, command, harm, code):
@@ -212,6 +277,52 @@ def test_parts_that_are_not_verified_have_no_marker(folder, command, harm, code)
     shutil.rmtree(folder / "bin")
     done = run(script, folder)  # the harm is mended without help
     assert (done.returncode, marker.exists()) == (0, True), done.stderr
+
+
+def test_a_night_that_changes_no_part_keeps_the_marker(folder):
+    script, incoming = installed(folder, "nightly-parts"), folder / "incoming"
+    incoming.mkdir()
+    for name in "abcd":
+        shutil.copy(folder / "incoming.parquet", incoming / f"{name}.parquet")
+    assert run(script, folder).returncode == 0
+    made = {file: file.stat().st_mtime_ns for file in (folder / "features").glob("[a-d]*")}
+    incoming.rename(folder / "away")  # not mounted, then empty, then only half, and then a model that is none
+
+    def refused():
+        failed = run(script, folder)
+        assert made == {file: file.stat().st_mtime_ns for file in (folder / "features").glob("[a-d]*")}
+        assert (folder / "features/_VERIFIED").exists()
+        return failed.returncode, json.loads(failed.stderr.splitlines()[-1])["message"]
+
+    missing = (5, "incoming: more than a tenth of the earlier files are missing")
+    assert refused() == missing
+    incoming.mkdir()
+    assert refused() == missing
+    for name in "ab":
+        shutil.copy(folder / "incoming.parquet", incoming / f"{name}.parquet")
+    assert refused() == missing
+    shutil.rmtree(incoming)
+    (folder / "away").rename(incoming)
+    model = (folder / "map.joblib").read_bytes()
+    (folder / "map.joblib").write_bytes(b"no model")
+    assert refused()[0] == 4
+    (folder / "map.joblib").write_bytes(model)
+    for file in incoming.iterdir():
+        pq.write_table(pq.read_table(file).slice(0, 0), file)
+    empty = run(script, folder)
+    assert (empty.returncode, (folder / "features/_VERIFIED").exists()) == (
+        3,
+        False,
+    )  # these parts have changed
+
+
+def test_the_alerts_are_about_numbers_that_the_scripts_write(folder):
+    assert run(installed(folder, "nightly-features"), folder).returncode == 0
+    text = "".join(file.read_text() for file in (folder / "logs").glob("*.prom"))
+    (group,) = YAML(typ="safe").load(block("kafeat.rules.yml"))["groups"]
+    names = {name for rule in group["rules"] for name in re.findall(r"kafeat_\w+", rule["expr"])}
+    assert len(group["rules"]) == len(names) == 2
+    assert names <= {*re.findall(r"^(\w+){", text, flags=re.M)}
 
 
 def test_the_crontab_calls_the_script():

@@ -1,4 +1,4 @@
-"""A feature map that chooses its config by the labels, as a scikit-learn transformer."""
+"""A scikit-learn transformer that searches for the best feature map for the labels."""
 
 from __future__ import annotations
 

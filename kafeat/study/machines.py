@@ -286,7 +286,7 @@ class Machines:
         self, trained: Trained, scoring: Scoring, inputs: Inputs, train: Mask, n_bytes: int
     ) -> Learned:
         """Return scores and costs of a model that was just fitted. The seconds to predict do not include reading."""
-        making = inputs.last_making  # the pass for fitting; predicting changes it
+        making = inputs.last_making  # for fitting; predicting changes it
         predict = partial(self.truth.predicted, trained.model, inputs)
         tested, predicting = timed(partial(predict, self._split.test), lambda: inputs.reading)
         known = predict(self._split.some(train, _MOST_TRAINING))

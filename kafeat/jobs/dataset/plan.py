@@ -181,7 +181,7 @@ def _entries(folder: Location) -> dict[str, Entry]:
 def _manifest(folder: Location, overwrite: bool) -> Manifest | None:
     try:
         return read_manifest(folder)
-    except DataError:  # but not after a system error, which may pass
+    except DataError:  # a broken manifest; a system error may pass
         if overwrite:
             return None
         raise

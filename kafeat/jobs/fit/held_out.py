@@ -51,9 +51,9 @@ def rows_in(kept: Collection[int], folds: Folds, seed: int) -> RowChoice:
 def map_of_rows(
     sampled: SampledFit, job: PredictorJob, learned: RowChoice
 ) -> tuple[FeatureMap, PredictorJob]:
-    """Fit a map on sampled rows. Return the map, and the job to fit a predictor on all rows that `learned` selects.
+    """Fit a map on sampled rows. Return it, and the job to fit a predictor on all rows that `learned` selects.
 
-    All rows of `sampled` must be among the rows that `learned` selects.
+    The sampled rows must also be rows that `learned` selects.
     """
     return learned_map(sampled, replace(job, data=job.data.of_rows(learned), listener=SILENT))
 

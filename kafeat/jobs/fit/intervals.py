@@ -24,8 +24,8 @@ from kafeat.registry import build_step
 from kafeat.runtime.environment import count_jobs
 from kafeat.types import Array
 
-# The number of folds, and how many of them are held out in turn, for tables of at least so many rows. Few rows are all
-# held out. With many, a fifth is, or 5,000 rows, with which a 90 % quantile is right to 0.4 points.
+# The number of folds, and how many of them are held out in turn, for at least this many rows. With few rows, all folds
+# are held out. With many, a single fold is: a fifth of the rows or, to know 90 % to 0.4 points, about 5,000 rows.
 _FOLDS_FROM = {0: (8, 8), 1_000: (5, 2), 5_000: (5, 1)}
 _ENOUGH_ROWS = 5_000
 

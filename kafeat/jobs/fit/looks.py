@@ -291,7 +291,7 @@ def _look(field: Field, column: Any, source: Reader, guess: Guess | None) -> Loo
 
 
 def _example(present: Array, reading: Reading | None, source: Reader, guess: Guess | None) -> str:
-    """Return the first value as it is read. The time of a text is in ISO 8601."""
+    """Return the first value as text. If text is read as times, it is in ISO 8601."""
     words = map(str.strip, map(str, present))
     text = next((word for word in words if not source.asked.dialect.is_missing(word)), "")
     if reading == "times" and present.dtype.kind != "M" and text:

@@ -191,11 +191,11 @@ def _expected(done: Done, on_bad_rows: str, outputs: Outputs, typed: bool) -> tu
 
 
 class _SomeRows:
-    """An iterator over about `most` rows of `total`, spread over all chunks. It counts all rows.
+    """An iterator over about `most` of `total` rows, spread over all chunks. It counts the rows of all chunks.
 
-    Of each chunk it yields the first rows, or at random all of them; of the last chunk, all. The bytes of a row do not
-    depend on rows after it, so these are equal to the last bit. If `total` is None, because only the end of a text
-    shows it, the share of a chunk comes from the rows so far, which gives more rows than `most`.
+    It yields the first rows of each chunk, but all rows of some random chunks and of the last one. First rows suffice
+    for equal bytes, because the bytes of a row do not depend on later rows. For text, whose `total` is None, the share
+    to yield comes from the number of rows so far, which gives more rows than `most`.
     """
 
     def __init__(self, chunks: Iterator[Chunk], seed: int, most: float, total: int | None) -> None:

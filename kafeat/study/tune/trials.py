@@ -87,7 +87,7 @@ class Outcome:
     model_bytes: Annotated[int, Field(ge=0)] = 0
 
     def noise(self, other: Outcome) -> float:
-        """Return the standard error of the difference to another trial of the same size."""
+        """Return the standard error of the score's difference from that of another trial of the same size."""
         return float(np.std(np.subtract(self.resampled, other.resampled)))
 
 

@@ -156,7 +156,7 @@ def _unread(
 
 
 def _have(words: Sequence[str], form: str, asked: Asked) -> list[bool]:
-    """Return which words are times in this form. The size distinguishes seconds and milliseconds if options name both."""
+    """Return which words are times in this form. If options name seconds and milliseconds, the size decides."""
     dialect, both = replace(asked.dialect, dates=form), {*EPOCHS} <= {*asked.dates} and form in EPOCHS
     times = [parse_time(word, dialect)[0] * EPOCHS.get(form, 1.0) for word in words]
     return [

@@ -285,10 +285,6 @@ def test_categories_are_read_by_name_and_unknown_ones_are_missing() -> None:
     assert np.corrcoef(Z, y)[0, 1] > 0.95
     new = pa.table({"town": ["elsewhere", None], "x": [0.0, None]})
     assert np.isfinite(fm.transform(new)).all()
-    coded = [{"kind": "one_hot", "columns": ["town"]}, {"kind": "standardize"}]
-    maps = [{"steps": coded}, {"steps": [step]}]
-    both = kafeat.fit({"steps": [{"kind": "union", "maps": maps}]}, data, "y")
-    assert both.n_components == 42
 
 
 def _coded() -> tuple[Trees, dict[str, Array]]:

@@ -128,10 +128,11 @@ class PartsError(KafeatError):
     def __init__(self, place: str, done: int, failed: Sequence[Any], stopped: str | None = None) -> None:
         self.exit_code = max(failure.exit_code for failure in failed)  # type: ignore[misc]  # a class variable
         self.failed, self.retry = tuple(failed), any(failure.retry for failure in failed)
+        of_data = all(failure.exit_code in (DataError.exit_code, GateError.exit_code) for failure in failed)
         self.summary = without_secrets(
             f"{place}: expected every part to be done, got {len(failed):,} that failed and {done:,} that are done; "
             f"{'' if stopped is None else f'the others were not tried, because {stopped}; '}"
-            "fix the inputs and run again with --resume"
+            f"fix {'the inputs' if of_data else 'what each message names'} and run again with --resume"
         )
         lines = [failure.error for failure in failed[:MOST]]
         if len(failed) > MOST:

@@ -244,8 +244,12 @@ def _refuse_unknown_formats(data_set: Parts) -> None:
     remedy = "name the format of all with --input-format"
     if known and data_set.folder is not None:
         below = "**/" if any("/" in part.name for part in data_set.parts) else ""
-        pattern = data_set.folder.join(f"{below}*{known[0]}")
-        remedy = f"choose the others with the pattern '{pattern}' in quotes, or {remedy}"
+        pattern = f"{below}*{known[0]}"
+        choose = f"choose the others with the pattern '{data_set.folder.join(pattern)}' in quotes"
+        # A pattern that misses a part would, with --resume, remove what was made of it.
+        if not all(_matches(part.name, pattern) for part in data_set.parts if part.name not in unknown):
+            choose = "move it elsewhere, or begin its name with _, as such files are left out"
+        remedy = f"{choose}, or {remedy}"
     elif known:
         remedy = f"leave it out of the list, or {remedy}"
     got = first_of([*map(quoted, unknown)])

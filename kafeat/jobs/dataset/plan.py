@@ -79,7 +79,7 @@ class PreviousRun:
     def remaining(self, folder: Location, handled: AbstractSet[str]) -> tuple[str, ...]:
         """Return the visible files that remain and are neither parts of this run nor removed by it."""
         others = (name for name in self.entries if name not in handled and not is_hidden(name))
-        return tuple(sorted(name for name in others if folder.join(name).entry() is not None))
+        return tuple(sorted(name for name in others if folder.join(name).kind() is not None))
 
     def lost(self, folder: Location, failed: AbstractSet[str]) -> tuple[str, ...]:
         """Return the parts of a previous run that this run removed and could not write again."""

@@ -335,9 +335,39 @@ def test_files_of_no_known_format_are_told_with_the_pattern_of_the_others(in_pro
         f"'in/**/*.csv' {rest}"
     )
     run(*command, "in/**/*.csv", "out", cwd=tmp_path)
+    pq.write_table(table(5), tmp_path / "in/b.parquet")  # no pattern: it would leave out the part a or b
+    done = in_process(*command, "in", "out", cwd=tmp_path)
+    assert (
+        "1 more; move it elsewhere, or begin its name with _, as such files are left out, or" in done.stderr
+    )
     (tmp_path / "list.txt").write_text("in/a.csv\nin/README.md\n")
     done = in_process(*command, "list.txt", "out", cwd=tmp_path)
     assert "got 'in/README.md'; leave it out of the list, or name the format" in done.stderr
+
+
+def test_a_broken_link_is_a_part_that_fails(in_process, model, tmp_path):
+    (tmp_path / "in").mkdir()
+    pa_csv.write_csv(table(5), tmp_path / "in/a.csv")
+    for name, target in (("b", "nothing"), ("c", "c.csv")):  # the second leads to itself
+        (tmp_path / f"in/{name}.csv").symlink_to(tmp_path / "in" / target)
+    command = ("transform", "--model", model, "in", "out", "--resume")
+    done = in_process(*command, cwd=tmp_path)
+    assert done.returncode == 5
+    assert [line.partition(": ")[2] for line in done.stderr.splitlines()] == [
+        "in/b.csv: No such file or directory",
+        "in/c.csv: Too many levels of symbolic links",
+        "out: expected every part to be done, got 2 that failed and 1 that are done; fix what each message names and "
+        "run again with --resume",
+    ]
+    assert list(files(tmp_path / "out")) == ["a.csv"]
+    for name in "bc":
+        (tmp_path / f"in/{name}.csv").unlink()
+    (tmp_path / "out/d.csv").symlink_to("nothing")
+    done = in_process(*command, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        0,
+        "note: out: 1 file is not a part, but is read with them: d.csv\n",
+    )
 
 
 def test_a_folder_that_contains_itself_is_refused(model, data, tmp_path):

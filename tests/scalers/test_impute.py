@@ -55,6 +55,11 @@ def test_formats_agree_on_what_is_missing(tmp_path: Path, holes: np.ndarray) -> 
             assert np.load(tmp_path / "z.npy").tobytes() == want
 
 
+def test_an_infinity_is_refused_beside_a_missing_number() -> None:
+    with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'c0': expected a finite number, got inf"):
+        kafeat.fit(config(), pa.table({"c0": [1.0, np.inf], "c1": [np.nan, 2.0]}))
+
+
 def test_a_list_is_missing_whole_or_has_its_length() -> None:
     kind = pa.list_(pa.float64())
     good = pa.table({"x": pa.array([[1.0, 2.0], None, [3.0, None]], kind)})

@@ -121,7 +121,7 @@ def test_odd_values_are_told_and_the_remedy_reads_them(tuned):
     }  # fmt: skip
     text = ";".join([*columns, "y"]) + "\n" + rows(*columns.values(), Y)
     lines, config, _ = tuned(text + "Total" + 9 * ";" + "1770.0\n", "y")
-    assert "row 61 looks like a line of totals ('Total'): sed '$d' " in lines
+    assert "row 61 looks like a line of totals ('Total'): head -n 61 " in lines
     assert "column 'code': values such as '10E00' are read as codes" in lines
     assert (
         "column 'icd': values such as '1E50' are read as codes and not as numbers, as others are such as 250"
@@ -288,6 +288,13 @@ BESIDE = {
     "notes at once": "a;b;y;z\n{rows}Source: the shop\n",
     "columns without names": "a;b;y;;\n{rows}",
     "blanks": "  a  b  y  \n{blanks}",
+    "three lines of names": 'a;b;y;z\nAlpha;Beta;"How much,\nin all?";\nid a;id b;id y;\n{rows}',
+    "quoted lines": '"Account:";"12/3";\n\n"From:";"1.1.2020";\n"a";"b";"y";""\n{rows}',
+    "rules": " a | b | y | z \n---+---+---+---\n{ruled}(60 rows)\n",
+    "a name twice": "a;a;y;z\n{rows}",
+    "short rows": "a;b;y;z\n{short}",
+    "totals and notes": "a;b;y;z\n{rows}\nTotal;;1770.0;\nMade by hand;;;\n",
+    "names of rows": "a;b;y\n{named}",
 }
 
 
@@ -295,12 +302,26 @@ BESIDE = {
 def test_what_stands_beside_the_table_is_left_out_by_the_remedy(tuned, tmp_path, case):
     last = ["", ";"][case.startswith("columns")]
     table = rows(HALVES, HALVES, Y, [last] * N)
-    lines = tuned(BESIDE[case].format(rows=table, blanks=table.replace(";", "  ")), "y", code=3)
-    remedy = re.search("(?:sed|tail|head) .* > mine.clean.csv", lines)[0]
+    others = {"blanks": table.replace(";", "  "), "ruled": table.replace(";", " | ")}
+    others |= {"short": table.replace(";\n", "\n", 9), "named": rows(map(str, range(N)), HALVES, HALVES, Y)}
+    told = ["--delimiter", ";"] if case in ("short rows", "names of rows") else []
+    lines = tuned(BESIDE[case].format(rows=table, **others), "y", *told, code=3)
+    remedy = re.search("(?:sed|tail|head|awk) .* > mine.clean.csv", lines)[0]
     subprocess.run(remedy, shell=True, cwd=tmp_path, check=True)
     lines = tuned((tmp_path / "mine.clean.csv").read_bytes(), "y", name="x.csv")[0]
     assert "label: numbers (60 different numbers in 60 rows)" in lines
-    assert ("(no values)" in lines) == (not last and case != "blanks")
+    assert ("(no values)" in lines) == (not last and case not in ("blanks", "names of rows"))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "word"),
+    [("cp1251", "Налог"), ("cp1253", "Ημέρα"), ("cp932", "日付です"), ("gb18030", "金额合计"), ("cp949", "합계"),
+     ("cp1250", "město")],
+)  # fmt: skip
+def test_the_error_about_bytes_names_the_encoding(tuned, encoding, word):
+    text = f"{word};y\n" + rows([f"{word} {i % 3}" for i in range(N)], Y)
+    assert f"--encoding {encoding} (" in tuned(text, "y", code=3, encoding=encoding)
+    assert f"1 feature: {word}" in tuned(text, "y", "--encoding", encoding, encoding=encoding)[0]
 
 
 def test_a_file_of_a_data_set_by_folders_names_the_folder(run, in_process, tmp_path):
@@ -437,7 +458,7 @@ def test_a_line_of_totals_is_told_where_its_label_is_refused(tuned):
     assert (
         "row 61 (index 60), label 'y': expected a value, got null: --drop-unlabelled leaves such rows" in told
     )
-    assert "row 62 looks like a line of totals ('Summe:'): sed '$d' " in told
+    assert "row 62 looks like a line of totals ('Summe:'): head -n 62 " in told
     assert tuned(f"{text};;\n", "y", "--drop-unlabelled")[2]["score_name"] == "R²"
 
 

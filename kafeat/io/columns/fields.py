@@ -236,8 +236,8 @@ def _advice(table: Table) -> str:
     if known and known[0].startswith('{"'):
         return "; are these JSON lines (--input-format jsonl)?"
     if len(known) == 1:
-        mark = next((mark for mark in ";\t|," if mark in known[0]), "")
-        if mark:
+        mark = next((mark for mark in ";\t|, " if mark in known[0]), "")
+        if mark and not (mark == " " and table.odd_rows):
             return f"; is the delimiter another character (--delimiter {as_option(mark)})?"
     unread = len(known) == 1 or len({*known}) < len(known)
     return f"; {table.odd_rows}" if unread and table.odd_rows else ""

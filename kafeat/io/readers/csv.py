@@ -33,8 +33,8 @@ from kafeat.io.readers.text_stream import (
 )
 from kafeat.io.storage.base import Location
 
-# Ways to write a tab on the command line, which a shell does not change.
-_TABS = ("\\t", "tab")
+# Delimiters that a shell or a person would not see.
+_NAMED = {"\\t": "\t", "tab": "\t", "blank": " "}
 
 
 class UntypedReader(TextReader, KeyedReader):
@@ -126,7 +126,7 @@ class CsvReader(UntypedReader):
     ) -> None:
         if delimiter is not None:
             try:
-                delimiter = check_delimiter("\t" if delimiter in _TABS else delimiter)
+                delimiter = check_delimiter(_NAMED.get(delimiter, delimiter))
             except ValueError as error:
                 raise UsageError(f"--delimiter: {error}") from None
         self.location = location.source
@@ -237,7 +237,7 @@ class CsvReader(UntypedReader):
         if self._sniffed.wide:
             advice = f", a delimiter at the end: {self._sniffed.wide}"
         if int(ragged[3]) <= int(ragged[2]):
-            advice = f"; {self.odd_rows}" if self.odd_rows else ""
+            advice = f"; {self.odd_rows or self._sniffed.short or 'write its empty fields, too'}"
         if b"\n" in rows and _STRAY_RETURN.search(re.sub(rb'"[^"]*"', b"", rows)):
             advice += "; a carriage return alone ends a row, too: put a value that holds one in quotes"
         row = spell_row(int(ragged[1]) - 1 + done)

@@ -9,11 +9,23 @@ from collections.abc import Iterator
 import numpy as np
 
 from kafeat.errors import DataError
-from kafeat.io.readers.text_stream import LONGEST, DecompressedStream, whole_lines
+from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, whole_lines
 
 _QUOTE, _LF, _CR = b'"\n\r'
 # Letters and signs of cp1252, but control characters of Latin-1, which do not occur in text.
 _OF_WINDOWS = re.compile(rb"[\x80-\x9f]")
+# Letters of Central Europe in cp1250 that are signs in cp1252.
+_OF_CENTRAL_EUROPE = re.compile(rb"[A-Za-z][\xec\xf9][a-z]|[a-z][\x9d\x9f\xb3\xb9\xbc\xbe\xbf][a-z]")
+_ABOVE_ASCII = re.compile(rb"[\x80-\xff]+")
+# Encodings of other scripts, with their characters.
+_SCRIPTS = {
+    "cp1251": ("Cyrillic", "[\u0400-\u04ff]"),
+    "cp1253": ("Greek", "[\u0370-\u03ff]"),
+    "cp932": ("Japanese", "[\u3040-\u30ff\u4e00-\u9fff]"),
+    "cp949": ("Korean", "[\uac00-\ud7a3]"),
+    "gb18030": ("Chinese", "[\u4e00-\u9fff]"),
+}
+_NEARLY_ALL = 0.8
 BOM = b"\xef\xbb\xbf"
 # Python before 3.11.5 has errors in possessive groups. Other groups need memory for each repeat: repeats are limited.
 _WITHIN = re.compile(b'[^"]*+(?:""[^"]*+){0,4096}')
@@ -55,13 +67,35 @@ def not_utf8(data: bytes, line: int = 1, at: int = 0, whole: bool = True) -> str
     try:
         codecs.utf_8_decode(data, "strict", whole)
     except UnicodeDecodeError as error:
-        name = "cp1252" if _OF_WINDOWS.search(data, error.start) else "latin-1"
         line += data.count(b"\n", 0, error.start)
         return (
             f"line {line}, byte {at + error.start}: expected UTF-8 text, got "
-            f"{data[error.start : error.start + 4]!r}; --encoding {name} reads it, if that is its encoding"
+            f"{data[error.start : error.start + 4]!r}; {_encodings(data[max(0, error.start - LOOK) :][: 2 * LOOK])}"
         )
     return None
+
+
+def _encodings(data: bytes) -> str:
+    """Return the options for encodings that may be that of a text, by its characters."""
+    runs = _ABOVE_ASCII.findall(data)
+    # In other scripts, all letters of a word are above ASCII, not only those with accents.
+    if sum(len(run) for run in runs if len(run) > 2) > sum(map(len, runs)) / 2:
+        named = _SCRIPTS.items()
+        fitting = [f"--encoding {name} ({script})" for name, (script, of) in named if _has(data, name, of)]
+        if fitting:
+            return f"{' or '.join(fitting)} reads it"
+    name = "cp1252" if _OF_WINDOWS.search(data) else "latin-1"
+    central = "--encoding cp1250 (Central Europe) or " if _OF_CENTRAL_EUROPE.search(data) else ""
+    return f"{central}--encoding {name} reads it, if that is its encoding"
+
+
+def _has(data: bytes, name: str, chars: str) -> bool:
+    """Return True if the text has nearly only these characters besides those of ASCII in an encoding."""
+    try:
+        text = re.sub(r"[\x00-\x7f]", "", codecs.getincrementaldecoder(name)().decode(data))
+    except UnicodeError:
+        return False
+    return len(re.findall(chars, text)) > _NEARLY_ALL * len(text)
 
 
 class Quotes:

@@ -26,7 +26,15 @@ from kafeat.io.columns.numbers import (
     with_points,
     without_nulls,
 )
-from kafeat.io.readers.csv_layout import MOST_TITLES, line_of_names, odd_rows_of, too_wide, totals_of
+from kafeat.io.readers.csv_layout import (
+    MOST_TITLES,
+    line_of_names,
+    named_rows,
+    odd_rows_of,
+    ruled,
+    too_short,
+    too_wide,
+)
 from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, growing
 from kafeat.types import Floats
 
@@ -36,7 +44,8 @@ class CsvHead:
     """The fields of a CSV file, their first values, and the size of the pieces in which it is parsed.
 
     `skip` is the number of rows before the data. `empty` means that there is no data. `blanks` means that a blank line
-    is a row. `odd_rows` describes unusual rows, and `wide` is the remedy for rows with one more field than names.
+    is a row. `odd_rows` describes unusual rows, `wide` is the remedy for rows with one more field than names,
+    and `short` that for rows with fewer.
     """
 
     fields: tuple[Field, ...]
@@ -47,6 +56,7 @@ class CsvHead:
     blanks: bool
     odd_rows: str
     wide: str
+    short: str
 
 
 def sniff(
@@ -65,6 +75,8 @@ def sniff(
     first = next((index for index, row in enumerate(rows) if row), None)
     if first is None:
         raise DataError(f"{location}: expected {'a header line' if header else 'rows'}, got an empty file")
+    if header and (advice := ruled(text, delimiter, rows)):
+        raise DataError(f"{location}: {advice}")
     if header and (title := line_of_names(rows, first)) > first:
         got = delimiter.join(rows[first]).strip(delimiter)
         line = title + 1 + text.dropped
@@ -85,16 +97,19 @@ def sniff(
             f"{location}: expected {len(names)} fields in each row, as in the line of names, got a delimiter at the "
             f"end of each: {wide}"
         )
+    if header and (advice := named_rows(text, delimiter, rows, len(names), text.dropped + first + 1)):
+        raise DataError(
+            f"{location}: expected {len(names)} fields in each row, as in the line of names, got {len(names) + 1}: "
+            f"{advice}"
+        )
+    short = too_short(text, delimiter, rows, len(names))
     # Short or long rows are reported by the reader, which knows their numbers.
     rows = [row for row in rows if len(row) == len(names)]
     columns = [[row[i] for row in rows] for i in range(len(names))]
     fields = guessed(names, columns, asked)
     odd_rows = odd_rows_of(text, delimiter, lines, fields, columns) if rows and header else ""
-    if text.whole and rows and not odd_rows and (totals := totals_of(rows[-1], fields, columns)) is not None:
-        shorter = text.through("sed '$d'")
-        odd_rows = f"row {len(rows)} looks like a line of totals ({totals[:40]!r}): {shorter} leaves it out"
     block = LOOK * max(1, len(names) // _NARROW)
-    return CsvHead(fields, tuple(columns), block, skip, empty, blanks, odd_rows, wide)
+    return CsvHead(fields, tuple(columns), block, skip, empty, blanks, odd_rows, wide, short)
 
 
 def found_delimiter(location: str, text: DecompressedStream, usual: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
@@ -14,7 +15,7 @@ from kafeat.config.load import Source
 from kafeat.contract.folds import RANDOM
 from kafeat.contract.step import knows_own_labels
 from kafeat.contract.traits import takes_missing
-from kafeat.errors import DataError, KafeatWarning, UsageError, counted
+from kafeat.errors import DataError, KafeatWarning, UsageError, counted, spell_row
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose
@@ -232,6 +233,10 @@ def read_sample(
     except DataError as error:
         if not source.odd_rows or source.odd_rows in str(error):
             raise
+        # The advice on a value of an odd row is about the value, which is none.
+        odd = re.match("rows? ([0-9]+)", source.odd_rows)
+        if odd is not None and spell_row(int(odd[1]) - 1) in str(error):
+            raise DataError(f"{str(error).partition(';')[0]}; {source.odd_rows}") from error
         raise DataError(f"{error}\n{source.location}: {source.odd_rows}") from error
     if isinstance(source, LabelledReader) and source.dropped:
         listener.inform(f"{source.location}: {counted(source.dropped, 'row')} without a label left out")

@@ -235,9 +235,10 @@ class CsvReader(UntypedReader):
             other = "," if self._delimiter == ";" else "';'"
             advice = f"; --delimiter {other} reads each line as one value"
         if self._sniffed.wide:
-            advice = f", a delimiter at the end: {self._sniffed.wide}"
+            advice = self._sniffed.wide
         if int(ragged[3]) <= int(ragged[2]):
-            advice = f"; {self.odd_rows or self._sniffed.short or 'write its empty fields, too'}"
+            advice = self.odd_rows or self._sniffed.short
+            advice = advice and f"; {advice}"
         if b"\n" in rows and _STRAY_RETURN.search(re.sub(rb'"[^"]*"', b"", rows)):
             advice += "; a carriage return alone ends a row, too: put a value that holds one in quotes"
         row = spell_row(int(ragged[1]) - 1 + done)

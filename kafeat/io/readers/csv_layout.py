@@ -46,7 +46,7 @@ def named_rows(
         return ""
     mark = r"\t" if delimiter == "\t" else delimiter
     named = text.through(f"""sed '{line}s/^/""{mark}/'""")
-    return f"{named} gives the first column, the names of the rows, an empty name"
+    return f"; {named} gives the first column, the names of the rows, an empty name"
 
 
 def too_wide(text: DecompressedStream, delimiter: str, rows: Sequence[list[str]], width: int) -> str:

@@ -97,11 +97,8 @@ def sniff(
             f"{location}: expected {len(names)} fields in each row, as in the line of names, got a delimiter at the "
             f"end of each: {wide}"
         )
-    if header and (advice := named_rows(text, delimiter, rows, len(names), text.dropped + first + 1)):
-        raise DataError(
-            f"{location}: expected {len(names)} fields in each row, as in the line of names, got {len(names) + 1}: "
-            f"{advice}"
-        )
+    unnamed = named_rows(text, delimiter, rows, len(names), text.dropped + first + 1) if header else ""
+    wide = f", a delimiter at the end: {wide}" if wide else unnamed
     short = too_short(text, delimiter, rows, len(names))
     # Short or long rows are reported by the reader, which knows their numbers.
     rows = [row for row in rows if len(row) == len(names)]

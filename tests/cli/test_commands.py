@@ -135,6 +135,13 @@ def test_exit_codes(run, folder, arguments, code, message):
     assert not list(folder.glob("out*")) + list(folder.glob(".*kafeat*"))
 
 
+def test_what_cannot_be_piped_is_not_advised(run, folder):
+    parquet = (ROOT / "sample_data/digits.parquet").read_bytes()
+    done = run_apart("transform --model map.joblib - -", cwd=folder, input=parquet, code=3)
+    told = b"kafeat: <stdin>: expected CSV, but this looks like Parquet: it cannot be piped; name the file\n"
+    assert done.stderr == told
+
+
 def test_stdin_to_stdout(run, folder, tmp_path):
     text = (ROOT / "sample_data/digits.csv").read_bytes()
     piped = run_apart("transform --model map.joblib - - --keep all", cwd=folder, input=text).stdout

@@ -1,12 +1,15 @@
 """Names and values of files cannot control the terminal, with or without colours."""
 
 import json
+import os
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 
 import kafeat
@@ -70,6 +73,22 @@ def test_no_command_writes_what_a_terminal_obeys(place, run, code, words, env):
     done = run(*words, **env, code=code)
     for text in (done.stdout, done.stderr):
         assert not OBEYED & set(OWN_COLOURS.sub("", text))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "npy", "arrow"])
+def test_a_name_may_be_no_utf8(place, run, ending):
+    folder = os.fsdecode(b"\xff")
+    os.mkdir(folder)
+    rows = {"a": [0.0, 1.0, 4.0], "b": [1.0, 2.0, 3.0]}
+    pq.write_table(pa.table(rows), "rows.parquet")
+    kafeat.fit({"steps": ["standardize"]}, "rows.parquet").save("plain.joblib")
+    shutil.copy("rows.parquet", f"{folder}/x.parquet")
+    run("transform", "--model", "plain.joblib", f"{folder}/x.parquet", f"{folder}/z.{ending}", code=0)
+    run("transform", "--model", "plain.joblib", "rows.parquet", f"z.{ending}", code=0)
+    assert Path(f"{folder}/z.{ending}").read_bytes() == Path(f"z.{ending}").read_bytes()
+    os.unlink(f"{folder}/z.{ending}")
+    run("transform", "--model", "plain.joblib", folder, "parts", code=0)
+    assert pq.read_table("parts/x.parquet").num_rows == 3
 
 
 def test_a_terminal_sees_escapes(place):

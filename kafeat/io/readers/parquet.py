@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, partial
@@ -69,7 +70,8 @@ class ParquetReader(ArrowReader):
             "read_dictionary": sorted(self._coded),
         }
         if isinstance(self._place, LocalPath):
-            return pq.ParquetFile(self._place.path, pre_buffer=False, buffer_size=READ_BUFFER, **options)
+            file = pa.OSFile(os.fsencode(self._place.path))  # a name may be no UTF-8
+            return pq.ParquetFile(file, pre_buffer=False, buffer_size=READ_BUFFER, **options)
         # Over a network, fetch all columns of a row group at once, and adjacent ranges together.
         return pq.ParquetFile(self._place.open_random(), pre_buffer=True, **options)
 

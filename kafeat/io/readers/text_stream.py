@@ -345,9 +345,10 @@ def refuse_binary(location: str, head: bytes, expected: str) -> None:
     """Raise DataError if the first bytes look like another format or are not text."""
     other = format_of_bytes(head)
     if other is not None:
-        raise DataError(
-            f"{location}: expected {expected}, but this looks like {other.title}: --input-format {other.name}"
-        )
+        remedy = f"--input-format {other.name}"
+        if location == "<stdin>" and not other.piped:
+            remedy = "it cannot be piped; name the file"
+        raise DataError(f"{location}: expected {expected}, but this looks like {other.title}: {remedy}")
     if head.startswith(b"PK\x03\x04"):
         raise DataError(
             f"{location}: expected {expected}, but this looks like a zip archive, such as a spreadsheet: save "

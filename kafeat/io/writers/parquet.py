@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -38,7 +40,7 @@ class ParquetWriter(Writer):
         self._passthrough: list[pa.Table] = []
         self._rows = self._bytes = 0
         # Dictionaries and statistics of features are useless, and both cost more than writing.
-        self._file = pa.OSFile(file.path, "wb")
+        self._file = pa.OSFile(os.fsencode(file.path), "wb")  # a name may be no UTF-8
         self._writer = pq.ParquetWriter(
             self._file,
             self._schema,

@@ -135,7 +135,7 @@ class Manifest(_Entry):
 
     def write(self, folder: Location, guard: Guard) -> None:
         """Write the manifest to the folder, atomically."""
-        write_bytes(folder.join(MANIFEST), self.dumps().encode(), guard=guard)
+        write_bytes(folder.join(MANIFEST), self.dumps().encode(errors="replace"), guard=guard)
 
     def dumps(self) -> str:
         """Return the manifest as JSON with one part per line, so that people can read it."""

@@ -61,10 +61,12 @@ def verify_file(asked: VerifyOptions) -> VerifyResult:
     source, target = asked.source, asked.target
     hashes = _check_hashes(known, fm, asked.model, source, target)
     fitted = fm.columns.file_dialect
+    folder = target.parent if target.name == MANIFEST else target
     with reading_output():
         parts = list_parts(target, asked.reading_output.input_format).parts if is_data_set(target) else None
-        manifest = read_manifest(target) if target.kind() == "folder" else None
-    promised = {} if manifest is None else _promised(target, manifest, parts or ())
+        listed = folder is not target or target.kind() == "folder"
+        manifest = read_manifest(folder) if listed else None
+    promised = {} if manifest is None else _promised(folder, manifest, parts or ())
     made = _recorded(known, manifest)
     rule = asked.on_bad_rows or made["on_bad_rows"]
     with (
@@ -87,7 +89,7 @@ def verify_file(asked: VerifyOptions) -> VerifyResult:
     if output.rows != expected:
         raise GateError(f"{target}: expected {expected:,} rows, as in {source}, got {output.rows:,}")
     if manifest is not None:
-        _check_parts(target, manifest)
+        _check_parts(folder, manifest)
         hashes = (*hashes, "output")
     return VerifyResult(output.rows, compared, largest, hashes)
 

@@ -128,7 +128,7 @@ def test_odd_values_are_told_and_the_remedy_reads_them(tuned):
         in lines
     )
     assert "column 'few': 1E05 is read as 100000; --text few keeps the column as text" in lines
-    assert "column 'excel': values such as =\"00\" are text of Excel" in lines
+    assert "column 'excel': values such as =\"00\" are no numbers, and remain text" in lines
     assert "with separators of thousands: lakh (,)" in lines
     assert [step["columns"] for step in config["steps"] if step["kind"] == "one_hot"] == [
         ["excel", "code", "zip", "icd"]
@@ -403,7 +403,7 @@ NAMED = {
         r"write 5 if .*; (--text a) keeps .*; --null-values '5 \(high\)' --null-values '1 \(low\)' reads these",
         "a: text, 5 different"),
     "an open end": (["0", "1", "2", "3+"] * 15,
-        r"got '3\+'; write 3 if it is that number; .*; (--null-values 3\+) reads", "a: numbers, .* 15 missing"),
+        r"got '3\+'; --unit \+ reads 3; --text a keeps .*; (--null-values 3\+) reads", "a: numbers, .* 15 missing"),
     "a bound": (now_and_then("<0.5", Y), r"got '<0.5'; --unit '<' reads 0.5; (--null-values '<0.5') reads it as",
         "a: numbers, .* 6 missing"),
     "bounds and a word": (now_and_then("n.d.", now_and_then("<0.5", [*Y[1:], "1"])[::-1]),

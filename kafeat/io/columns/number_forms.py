@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
@@ -59,6 +60,8 @@ _YES_OR_NO = re.compile("true|false|[tfyn]|yes|no|on|off", re.IGNORECASE)
 _HOURS, _MINUTES = r"\d{1,3} ?(?:h|hrs?|std\.?|hours?)", r"\d{1,3} ?(?:m|mins?|min\.|minutes?)"
 LENGTH = re.compile(rf"{_HOURS}(?: ?{_MINUTES}|\d\d)?|{_MINUTES}", re.ASCII | re.IGNORECASE)
 POWER = re.compile(rf"([0-9.,]+)[{BLANKS}]*[x×*·][{BLANKS}]*10\^?([+-]?[0-9]+)")
+_LASTING = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.ASCII)
+_OTHER_MARKS = str.maketrans({"٫": ".", "٬": ",", "▲": "", "△": "", "▼": "-", "▽": "-"})
 _WITHIN = re.compile(r"(?<![\w.,^+-])[+-]?[0-9]+(?:[.,][0-9]+)?(?![\w.,−-])")
 TOTALS = re.compile(
     r"(?:(?:grand )?total(?:e|s|i|en)?\b.*|sum(?:me|a)?|gesamt(?:summe)?|totaal|mean|average|mittelwert|durchschnitt|"
@@ -188,11 +191,12 @@ def _of_one_scale(own: Sequence[tuple[str, ...]], taken: Sequence[_Word]) -> str
     return ""
 
 
-def _advice(words: Iterable[_Word]) -> str:
+def _advice(words: Collection[_Word]) -> str:
     """Return options that read numbers with these units, if all are signs such as < or can be converted."""
     found = sorted({word.units for word in words if word.units and _is_number(word.core)})
     signs = sorted({unit for units in found for unit in units})
-    read = signs if all(map(FLAG.fullmatch, signs)) else worth_of(found)
+    share = signs == ["%"] and any(not word.units for word in words)  # 50 % next to 0.5
+    read = ["%=0.01"] if share else signs if all(map(FLAG.fullmatch, signs)) else worth_of(found)
     return f"; {options('unit', read)} reads them as numbers" if read else ""
 
 
@@ -268,6 +272,33 @@ def _word(text: str, asked_units: Sequence[str], tails: Sequence[str] = ()) -> _
     )
 
 
+def respelled(text: str) -> str:
+    """Return a number without the spelling of Excel, HTML, hexadecimal digits or other scripts; or the text as it is.
+
+    The number of a length of time such as PT26M42S is its seconds.
+    """
+    if (lasting := _LASTING.fullmatch(text)) and any(lasting.groups()):
+        parts = zip(lasting.groups(), (86400, 3600, 60, 1), strict=True)
+        return f"{sum(float(part or 0) * seconds for part, seconds in parts):g}"
+    if re.fullmatch("0[xX][0-9A-Fa-f]{1,12}", text):
+        return str(int(text, 16))
+    text = html.unescape(text[2:-1] if re.fullmatch('="[^"]*"', text) else text)
+    wide = (unicodedata.normalize("NFKC", char) if "！" <= char <= "～" else char for char in text)
+    return "".join(str(unicodedata.decimal(char, char)) for char in wide).translate(_OTHER_MARKS)
+
+
+def note_of(texts: Sequence[str]) -> str:
+    """Return a remark about a column of text whose values are mostly numbers in another spelling."""
+    some = [*dict.fromkeys(map(str.strip, texts))][:_SOME]
+    known = {
+        text: plain for text in some if (plain := respelled(text)) != text and _word(plain, ()) is not None
+    }
+    if 2 * len(known) <= len(some):
+        return ""
+    text, plain = next(iter(known.items()))
+    return f"values such as {text[:40]} are no numbers, and remain text: write {plain[:40]} for them"
+
+
 def missed(words: Sequence[str], dialect: Dialect = USUAL, column: tuple[Table, str] | None = None) -> str:
     """Return advice with options that read these words as missing, in addition to the words in use."""
     others = () if dialect.nulls == NULLS else dialect.nulls
@@ -329,7 +360,9 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
         f"; {' '.join(filter(None, [option, unit, also]))} reads {minus}{read}{scale}"
         for read, option in marks.items()
     )
-    return marker + unlike + told + null * (text[0] in BOUNDS)
+    kept = column and column[0].fitting and text[-1] == "+"  # 3+ may be the last of several answers
+    told += f"; {options('text', [column[1]])} keeps the column as text" if column and kept else ""
+    return marker + unlike + told + null * (text[0] in BOUNDS or text[-1] == "+")
 
 
 def _number_word(text: str, units: Sequence[str]) -> _Word | None:
@@ -357,12 +390,16 @@ def _of_word(
     if _YES_OR_NO.fullmatch(text) and any(map(_BOOLEAN.fullmatch, [text, *texts])):
         return "; write 1 for yes and 0 for no"
     found = [] if text.startswith("#") else re.findall(_WITHIN, text)  # such as 5 in: 5 - very good
+    if (plain := respelled(text)) != text and _word(plain, ()) is not None:
+        found = [plain]
     if power := POWER.fullmatch(text):
         found = [f"{power[1]}e{power[2]}"]
     [number, *more] = found or [""]
     numbers = [one for one in texts if re.match(dialect.forms, one)]
     remedies = [f"; write {number} if it is that number"] if number and not more else []
-    if column and column[0].fitting and numbers and not any("." in one or "," in one for one in numbers):
+    several = re.fullmatch("[0-9]+(?:[,;|] ?[0-9]+){2,}", text)  # answers such as 1,3,4
+    whole = not any("." in one or "," in one for one in numbers)
+    if column and column[0].fitting and numbers and (several or whole):
         remedies.append(f"; {options('text', [column[1]])} keeps the column as text")
     return "".join(remedies) + null
 

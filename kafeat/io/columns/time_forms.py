@@ -142,13 +142,13 @@ def _unread(
     """Return the reason why texts that look like times are not read as times, or an empty text for other texts."""
     least = LEAST_TIMES * len(some)
     other = next((word for word, has in zip(some, own, strict=True) if not has), "")[:40]
-    odd = repr(other)
-    for pattern, said in _UNREAD.items():
+    odd, every = repr(other), sum(map(any, zip(*have, strict=True)))
+    for pattern, said in _UNREAD.items() if not every >= least > 0 else ():
         found = [match for word in some if (match := re.fullmatch(pattern, word, re.IGNORECASE))]
         forms = [one for one in _ASKED if len(found) >= least and sum(_have(some, one, asked)) >= least]
         if len(found) >= least > 0 and (forms or "{form}" not in said):
             return said.format(word=odd, form=shell_word([*forms, ""][0]))
-    if least and (sum(own) >= MOSTLY * len(some) or sum(map(any, zip(*have, strict=True))) >= least):
+    if least and (sum(own) >= MOSTLY * len(some) or every >= least):
         any_form = any(has[some.index(other)] for has in have) if other in some else True
         advice = "write all in one form" if any_form else missed([other])
         return f"looks like times, of which some, such as {odd}, are not as {form}: {advice}"

@@ -26,8 +26,10 @@ _PREFIXES = {
 }
 _LENGTHS = _table((1.0, "s sec"), (60.0, "min mins"), (3600.0, "h hr hrs"), (86400.0, "d"))
 _SIDES = _table((1.0, "CR Cr H Haben"), (-1.0, "DR Dr S Soll"))
-_SCALES = (_SIDES, _MANY, _PREFIXES, _LENGTHS)
-"""Tables of the factors of units: sides of an account, powers of ten, prefixes of units, and times in seconds."""
+_INDIAN = _table((1e3, "k K"), (1e5, "L Lac Lacs lakh Lakh"), (1e7, "Cr cr Crore"))
+_COMPASS = _table((1.0, "N E °N °E"), (-1.0, "S W °S °W"))
+_SCALES = (_SIDES, _MANY, _INDIAN, _COMPASS, _PREFIXES, _LENGTHS)
+"""Tables of the factors of units: sides, powers of ten, points of the compass, prefixes, and times in seconds."""
 BOUNDS = "<>≤≥"
 FLAG = re.compile(f"[{BOUNDS}~≈↑↓*']|H{{1,2}}|L{{1,2}}|(?:ca|approx|circa|etwa)\\.?|[+^†‡]|\\(?[A-Za-z]\\)")
 """Signs next to numbers that are not units: bounds such as <, and marks of laboratories such as H for high values."""

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.dialect import CODE, Asked, Dialect, as_option
 from kafeat.io.columns.fields import Field, options
-from kafeat.io.columns.number_forms import NumberForm, guess_numbers, remedy, unclear
+from kafeat.io.columns.number_forms import NumberForm, guess_numbers, note_of, remedy, unclear
 from kafeat.io.columns.numbers import (
     NOT_FINITE,
     doubles,
@@ -269,11 +269,10 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
     if not words or (2 * len(words) < len(filled) and not stems):
         return _odd(number, texts, numbers)
     first = values[words[0]]
-    note = form.note
-    if _EXCEL.fullmatch(first):
-        note = f"values such as {first[:40]} are text of Excel, and remain text: write {first[2:-1][:40]} for them"
     shown = f"text ({first[:60]!r} in {spell_row(words[0])})"
-    return Field(name, "text", None, shown, dialect=dialect, missing=missing, note=note)
+    return Field(
+        name, "text", None, shown, dialect=dialect, missing=missing, note=form.note or note_of(texts)
+    )
 
 
 def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
@@ -292,6 +291,13 @@ def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
             note = f"{code[1]} is read as {float(code[1]):g}; {options('text', [field.name])} keeps the column as text"
             field = replace(field, note=field.note or note)
     zeros, known = _ZEROS.search(lines), numbers[np.isfinite(numbers)]
+    if np.abs(known).max(initial=0.0) >= _EXACT and len(np.unique(known)) < len({*texts}) and not field.note:
+        long = max(texts, key=len).strip()
+        kept = options("text", [field.name])
+        note = (
+            f"different values such as {long[:40]} become equal as numbers; {kept} keeps the column as text"
+        )
+        field = replace(field, note=note * long.isdigit())
     ends = far_ends(known, _NINES)
     markers = {texts[row].strip() for row in np.flatnonzero(np.isin(numbers, ends)).tolist()} if ends else ()
     return replace(field, code=zeros[1] if zeros else "", markers=tuple(sorted(markers)))
@@ -329,6 +335,13 @@ def _beside_commas(fields: list[Field], columns: Sequence[list[str]], asked: Ask
             )
             problem = f"{spell_row(row)}: {unclear(values[row].strip(), '.', True)}"
             again[i] = replace(fields[i], problem=problem)
+    for i, field in enumerate(again if points and asked.decimal is None else ()):
+        first = next((value.strip() for value in columns[i] if "," in value), "")
+        if field.numeric and field.dialect.decimal == "," and first and not (field.note or field.problem):
+            read = f"values such as {first} are read with decimal commas, although other columns have decimal points"
+            again[i] = replace(
+                field, note=f"{read}; {options('text', [field.name])} keeps the column as text"
+            )
     return [fields[i] if points and i in whole else field for i, field in enumerate(again)]
 
 
@@ -352,9 +365,10 @@ _ZEROS, _EXPONENT = re.compile("\n(0[0-9]+)\n"), re.compile("\n([0-9]+[eE][0-9]+
 _THOUSANDS = re.compile(r"[(+\-−]?(?:0|[1-9][0-9]{0,2}(?:\.[0-9]{3})?)[)\-−]?")
 _LAST_ZERO = re.compile("0[^0-9]?$")
 _STEM = re.compile("([0-9]{3,})(?:-[0-9]+)?")
-_EXCEL = re.compile('="[^"]*"')
 _FAR = 1e6
 """Among whole numbers, a value such as 1E50 is a code if it is this many times as large as the largest of them."""
+_EXACT = 2.0**53
+"""Larger whole numbers may not be exact as doubles."""
 _NINES = frozenset(sign * (10.0**digits - 1.0) for digits in range(2, 10) for sign in (-1.0, 1.0))
 """Numbers of nines. If all other values are far away, they stand for missing values, such as -999."""
 

@@ -1,5 +1,6 @@
 """Units that are asked for: those of one column leave the others as they are, and no minus or other unit is lost."""
 
+import itertools
 import re
 import shlex
 
@@ -7,8 +8,13 @@ import numpy as np
 import pytest
 
 import kafeat
+from kafeat.config import load_config
 from kafeat.errors import DataError, KafeatError
+from kafeat.io.columns.number_forms import respelled
 from kafeat.io.options import InputOptions
+from kafeat.io.storage.location import parse_location
+from kafeat.jobs.fit.fit import fit_reader
+from kafeat.jobs.fit.messages import Listener
 
 ROWS = 40
 SIZES = np.round(np.random.default_rng(0).uniform(1.0, 9.0, ROWS), 2)
@@ -122,3 +128,86 @@ def test_what_no_option_reads_names_none(tmp_path, asked):
         with pytest.raises(DataError, match=told) as error:
             kafeat.transform(tmp_path / "new.csv", tmp_path / "z.npy", model=fm, jobs=1, **asked)
         assert not re.search("--(decimal|null|thousands|unit)", str(error.value))
+
+
+SPELLED = {
+    "Arabic": ["٠٫٤٠", "-٠٫١٧", "٣", "NA"],
+    "Devanagari": ["०.०८", "१२.५", "७"],
+    "full width": ["０．０８", "－１２", "７"],
+    "HTML": ["&euro;44.5", "&minus;&euro;3", "&#8364;7"],
+    "hexadecimal": ["0xC8", "0x7f", "0x10"],
+    "lengths of time": ["PT26M42S", "P1DT2H", "PT0.5S"],
+    "arrows": ["▲11.5%", "▼5.4%", "▲7%"],
+    "Excel": ['"=""12"""', '"=""-3.5"""', '"=""7"""'],
+}
+MEANT = {
+    "Arabic": [0.4, -0.17, 3.0], "Devanagari": [0.08, 12.5, 7.0], "full width": [0.08, -12.0, 7.0],
+    "HTML": [44.5, -3.0, 7.0], "hexadecimal": [200.0, 127.0, 16.0], "lengths of time": [1602.0, 93600.0, 0.5],
+    "arrows": [11.5, -5.4, 7.0], "Excel": [12.0, -3.5, 7.0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SPELLED)
+def test_a_note_respells_numbers_so_that_they_are_read(tmp_path, case):
+    path, said = tmp_path / "t.csv", []
+    path.write_text("v,u\n" + "".join(f"{one},1\n" for one in SPELLED[case]), encoding="utf-8")
+    config = load_config({"columns": {"include": ["u"]}, "steps": ["minmax"]})
+    with InputOptions().open(parse_location(path)) as source:
+        fit_reader(config, source, None, listener=Listener(warn=said.append))
+        words = [word for word in source.first_texts("v") if word != "NA"]
+    first = words[0]
+    assert any(
+        f"values such as {first} are no numbers" in line and f"write {respelled(first)}" in line
+        for line in said
+    )
+    path.write_text("v,u\n" + "".join(f"{respelled(one)},1\n" for one in words), encoding="utf-8")
+    config = {
+        "dtype": "float64",
+        "columns": {"include": ["v"]},
+        "steps": [{"kind": "impute", "strategy": "mean"}],
+    }
+    fm = kafeat.fit(config, path)
+    kafeat.transform(path, tmp_path / "z.npy", model=fm, jobs=1)
+    assert np.load(tmp_path / "z.npy")[:, 0].tolist() == MEANT[case]
+
+
+ADVISED = {
+    "crore": ("₹1.10 Cr|₹40.92 L|₹3 L", [1.1e7, 40.92 * 1e5, 3e5]),
+    "compass": ("2.25°W|97.5°E|3°W", [-2.25, 97.5, -3.0]),
+    "shares": ("80%|0.53|0.25|7%|0.5|1%|2%|0.75", [0.8, 0.53, 0.25, 7 * 0.01, 0.5, 0.01, 0.02, 0.75]),
+    "several answers": ("3,4,5|1,4|3,5|2,5", None),
+    "decimal commas beside points": ("4,5|1,4|2,5", None),
+    "long numbers": ("1234567890123456781|1234567890123456782|7", None),
+}
+
+
+@pytest.mark.parametrize("case", ADVISED)
+def test_options_that_are_named_read_the_column(tmp_path, case):
+    values, meant = ADVISED[case]
+    path, said = tmp_path / "t.csv", []
+    path.write_text("v,u\n" + "".join(f'"{one}",0.5\n' for one in values.split("|") * 2))
+    config = {
+        "dtype": "float64",
+        "columns": {"include": ["v"]},
+        "steps": [{"kind": "impute", "strategy": "mean"}],
+    }
+    try:
+        with InputOptions().open(parse_location(path)) as source:
+            fit_reader(load_config(config), source, None, listener=Listener(warn=said.append))
+    except DataError as error:
+        said = [str(error), source.fields[0].note]
+    told, *_ = [line for line in said if "--" in line]
+    option, *more = re.findall("--(?:unit|text) (?:'[^']*'|[^ ;]+)", told)
+    words = shlex.split(" ".join([option, *more] if meant else [option]))
+    asked = {words[0][2:]: words[1::2]}
+    if meant is None:
+        assert asked == {"text": ["v"]}
+        config |= {"steps": [{"kind": "one_hot", "columns": ["v"]}]}
+        fm = kafeat.fit(config, path, reading=InputOptions(**asked))
+        assert fm.columns.features[0].categories.values in [*itertools.permutations(values.split("|"))]
+        return
+    fm = kafeat.fit(config, path, reading=InputOptions(**asked))
+    kafeat.transform(path, tmp_path / "z.npy", model=fm, jobs=1)
+    np.testing.assert_allclose(
+        np.load(tmp_path / "z.npy")[:, 0], meant * 2, rtol=4e-16
+    )  # a product rounds once

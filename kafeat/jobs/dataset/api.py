@@ -56,8 +56,7 @@ def _run(
     """Write the parts that are not up to date, keep the manifest current, and return the result of the run."""
     outputs = outputs_of(request.map, request.writing)
     began = time.perf_counter()
-    kept = list(plan.up_to_date.values())
-    journal = Journal(request.target, plan.manifest, kept, request.writing.guard, plan.to_check.values())
+    journal = Journal(request.target, plan, request.writing.guard)
     try:
         with journal.renewing():
             removed = _write_parts(request, plan, make_folder, journal, announce)
@@ -76,7 +75,7 @@ def _run(
     without_input = {*removed} - names
     lost = plan.previous.lost(request.target, journal.failed if plan.parts is None else names - journal.done)
     files = {"removed": tuple(sorted(without_input)), "unknown_files": unknown_files, "lost": lost}
-    return journal.result(len(kept), outputs, seconds, **files)
+    return journal.result(len(plan.up_to_date), outputs, seconds, **files)
 
 
 def _write_parts(

@@ -6,7 +6,6 @@ import math
 import re
 import threading
 import time
-from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -16,8 +15,9 @@ from kafeat.errors import ending
 from kafeat.io.data_set import MANIFEST, is_hidden
 from kafeat.io.storage.atomic import Guard
 from kafeat.io.storage.base import Location
-from kafeat.jobs.dataset.manifest import Drift, Manifest, PartFailure, PartRecord
+from kafeat.jobs.dataset.manifest import Drift, PartFailure
 from kafeat.jobs.dataset.part import Outcome
+from kafeat.jobs.dataset.plan import DatasetPlan
 from kafeat.jobs.transform.outputs import Outputs
 from kafeat.runtime.environment import now
 
@@ -82,20 +82,14 @@ class DatasetResult:
 class Journal:
     """A manifest that is rewritten during a run, so that a killed run loses only its last seconds.
 
-    It also holds the records `to_check` of the previous run, until their parts are made or found to be up to date.
+    It also holds the records of the previous run whose hashes the run has still to compare.
     """
 
-    def __init__(
-        self,
-        folder: Location,
-        manifest: Manifest,
-        records: list[PartRecord],
-        guard: Guard,
-        to_check: Iterable[PartRecord] = (),
-    ) -> None:
-        self._folder, self._manifest, self._guard, self._to_check = folder, manifest, guard, [*to_check]
-        self._records, self._failures = {record.name: record for record in records}, dict[str, PartFailure]()
-        self._environments = list(manifest.machines)
+    def __init__(self, folder: Location, plan: DatasetPlan, guard: Guard) -> None:
+        self._folder, self._manifest, self._guard = folder, plan.manifest, guard
+        self._to_check, self._records = plan.to_check, {**plan.up_to_date}
+        self._failures = dict[str, PartFailure]()
+        self._environments = list(plan.manifest.machines)
         self._kept = self._tried = self._rows_made = 0
         self._made_again = list[str]()
         self.stopped: str | None = None
@@ -163,7 +157,8 @@ class Journal:
         with self._lock:
             tried = self.done | self.failed
             pending = [name for name in self._manifest.pending if name not in tried]
-            records = [*self._records.values(), *(one for one in self._to_check if one.name not in tried)]
+            waiting = (record for name, record in self._to_check.items() if name not in tried)
+            records = [*self._records.values(), *waiting]
             more = {"machines": self._environments, "renewed": now(), "pending": pending, **more}
             manifest = self._manifest.with_parts(records, self._failures.values(), **more)
             manifest.write(self._folder, self._guard)

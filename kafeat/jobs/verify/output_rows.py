@@ -40,8 +40,9 @@ def reading_output() -> Iterator[None]:
 class OutputRows:
     """Reads the rows of an output, and compares them with expected rows, which are computed in its `memory`.
 
-    `at` is the next row to compare. `keep` names the passthrough columns, which come before the features and are also
-    in the input. For LIBSVM, `kept` names the label. `promised` maps the location of each part to its number of rows.
+    `at` is the next row to compare, and `total` the number of rows, if it is known before they are read. `keep` names
+    the passthrough columns, which come before the features and are also in the input. For LIBSVM, `kept` names the
+    label. `promised` maps the location of each part to its number of rows.
     """
 
     @reading_output()
@@ -72,6 +73,7 @@ class OutputRows:
         self.typed = made.format.typed
         self._chunks = made.chunks(columns, written, fm.chunk_rows, typed_passthrough=not made.untyped)
         self._promised = dict(promised or {})
+        self.total = sum(self._promised.values()) or made.rows
         self._chunk: Chunk | None = None
         self.at = self.rows = 0
         self._advance()

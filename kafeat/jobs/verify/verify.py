@@ -80,10 +80,7 @@ def verify_file(asked: VerifyOptions) -> VerifyResult:
         outputs = outputs_in(output_reader, fm, scaled, levels_of(asked.interval), _stated_levels(stated))
         copied = _copied(asked.label, made["keep"], output_reader)
         output = OutputRows(output_reader, source_reader, fm, outputs, dtype, copied, promised)
-        total = source_reader.rows if manifest is None else manifest.rows
-        expected, compared, largest = _compare(
-            asked, rule, fm, source_reader, output, outputs, total or output_reader.rows
-        )
+        expected, compared, largest = _compare(asked, rule, fm, source_reader, output, outputs)
         source_reader.check_unchanged()
         output_reader.check_unchanged()
     if output.rows != expected:
@@ -116,23 +113,17 @@ def _check_parts(folder: Location, manifest: Manifest) -> None:
     """Compare every byte of the parts with their hashes. This comes last: a wrong row says more than a wrong hash."""
     for record in manifest.parts:
         place, hashed = folder.join(record.name), record.output.sha256
-        got = None if hashed is None else place.digest()
-        if got != hashed:
-            raise _other_bytes(place, "output", str(hashed), str(got), f", as {MANIFEST} says")
+        if hashed is not None:
+            _check_hash("output", place, hashed, place.digest(), f", as {MANIFEST} says")
 
 
-def _other_bytes(place: Location, what: str, expected: str, got: str, by: str = "") -> GateError:
-    return GateError(f"{place}: expected the {what} with SHA-256 {expected[:12]}…{by}, got {got[:12]}…")
+def _check_hash(what: str, place: Location, expected: object, got: object, by: str = "") -> None:
+    if got != expected:
+        raise GateError(f"{place}: expected the {what} with SHA-256 {expected!s:.12}…{by}, got {got!s:.12}…")
 
 
 def _compare(
-    asked: VerifyOptions,
-    rule: str,
-    fm: FeatureMap,
-    source: Reader,
-    output: OutputRows,
-    outputs: Outputs,
-    total: int | None,
+    asked: VerifyOptions, rule: str, fm: FeatureMap, source: Reader, output: OutputRows, outputs: Outputs
 ) -> tuple[int, int, float]:
     """Return the expected number of rows, the rows compared, and the largest difference."""
     dropped = rule == "drop"
@@ -140,7 +131,7 @@ def _compare(
         match(source, fm.columns, ()), output.keep, fm.chunk_rows,
         typed_passthrough=output.typed, set_aside=rule != "error",
     )  # fmt: skip
-    chosen = _SomeRows(chunks, asked.seed, math.inf if dropped else asked.rows, total)
+    chosen = _SomeRows(chunks, asked.seed, math.inf if dropped else asked.rows, output.total or source.rows)
     compared, largest = 0, 0.0
     for done in outputs.run(iter(chosen), output.memory, asked.jobs, RowPolicy(set_aside=True)):
         if not dropped:
@@ -252,8 +243,6 @@ def _check_hashes(
         expected = known.get(what, {}).get("sha256")
         if expected is None or isinstance(place, StandardStream):  # standard input can be read only once
             continue
-        got = fm.digest if what == "model" else place.digest()
-        if got != expected:
-            raise _other_bytes(place, what, str(expected), str(got))
+        _check_hash(what, place, expected, fm.digest if what == "model" else place.digest())
         checked.append(what)
     return tuple(checked)

@@ -178,9 +178,10 @@ def test_labels_that_are_alike_or_times_are_said(tuned):
     lines, _, _ = tuned("a;y\n" + rows(HALVES, alike), "y")
     assert "; 'No' and 'no ' are two classes: write them alike" in lines
     text = "a;y\n" + rows(HALVES, ["yes", "no", "N/A"] * 20)
-    assert "'N/A' is a class: leave these fields empty, and add --drop-unlabelled" in tuned(text, "y")[0]
-    empty = tuned(text.replace("N/A", ""), "y", "--drop-unlabelled")[0]
-    assert "label: classes (2 different texts in 40 rows)" in empty
+    assert "'N/A' is a class: --drop-unlabelled --null-values N/A leaves such rows out" in tuned(text, "y")[0]
+    for empty, more in ((text.replace("N/A", ""), []), (text, ["--null-values", "N/A"])):
+        lines = tuned(empty, "y", "--drop-unlabelled", *more)[0]
+        assert "label: classes (2 different texts in 40 rows)" in lines
     days = [f"2020-01-{10 + i % 4}" for i in range(N)]
     lines, _, _ = tuned("a;y\n" + rows(HALVES, days), "y")
     assert "the values are times, such as '2020-01-10', and each" in lines

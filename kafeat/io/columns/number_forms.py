@@ -52,6 +52,7 @@ _FORMS = tuple(
 )
 """The pairs of decimal mark and thousands separator. If several read all numbers of a column, the first is used."""
 _NUMBER = re.compile("|".join(form.number.pattern for form in _FORMS))
+_CLOCK = re.compile(r"\d\d?\.[0-5]\d ?uhr", re.ASCII | re.IGNORECASE)
 _FLAG_BEHIND = re.compile(r"(?<=[0-9 ])(?:\+|\(?[A-Za-z]{1,2}\))$")
 """A plus, or a letter in brackets, after a number."""
 _BOOLEAN = re.compile("true|false", re.IGNORECASE)
@@ -236,6 +237,8 @@ def _word(text: str, asked_units: Sequence[str], tails: Sequence[str] = ()) -> _
     The text after it may be one of the `tails`, or a flag, even if it contains digits, signs or brackets.
     """
     if len(text) >= _LONGEST:
+        return None
+    if _CLOCK.fullmatch(text):
         return None
     flag = _FLAG_BEHIND.search(text)
     flags = [flag[0]] if flag and text.find("(") in (-1, flag.start()) else []

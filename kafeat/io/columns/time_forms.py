@@ -14,14 +14,15 @@ import pyarrow as pa
 
 from kafeat.errors import shell_word
 from kafeat.io.columns.dialect import EPOCHS, ISO, KEEP, SECONDS, Asked, Dialect
+from kafeat.io.columns.fields import Table
 from kafeat.io.columns.number_forms import LENGTH, POWER, missed
 from kafeat.io.columns.numbers import far_ends
 from kafeat.io.columns.times import MONTHS, PARTS, TIME_OF_DAY, ZONES, parse_time, to_seconds
 
 _FORMS = (
     ISO, "%Y/%m/%d", "%Y.%m.%d", "%Y-%m", "%d %b %Y", "%d-%b-%Y", "%d. %b %Y", "%d %b %y", "%d-%b-%y", "%b %d, %Y",
-    "%b %d %Y", "%b-%Y", "%b %Y", "%m/%Y", "%d de %b de %Y", "%b de %Y", "%Y年%m月%d日", "%d%b%Y",
-    "%d%b%Y:%H:%M:%S", "%d/%b/%Y:%H:%M:%S", "%b %d %H:%M:%S %Y",
+    "%b %d %Y", "%b-%Y", "%b %Y", "%m/%Y", "%d de %b de %Y", "%b de %Y", "%Y年%m月%d日", "%Y년 %m월 %d일",
+    "%Y. %m. %d.", "%d%b%Y", "%d%b%Y:%H:%M:%S", "%d/%b/%Y:%H:%M:%S", "%b %d %H:%M:%S %Y",
 )  # fmt: skip
 """Forms of dates to try. The name of a weekday may come before each."""
 _WEEKDAY = re.compile(
@@ -40,12 +41,14 @@ _DIGITS = {
         "%Y%m%dT%H%M%S": rf"{_DAY_OF_YEAR}T{_CLOCK}[0-5]\d(?: ?{PARTS['z']})?",
         "%Y%m": _MONTH_OF_YEAR,
         "%d%m%Y": r"(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])(?:19|20)\d\d",
+        "%m.%Y": r"(?:0[1-9]|1[0-2])\.(?:19|20)\d\d",
+        "%H.%M": r"(?:[01]\d|2[0-3])\.[0-5]\d",
         SECONDS: rf"{_SINCE_1970}(?:\.\d{{1,9}})?",
         "%Q": rf"{_SINCE_1970}\d{{3}}",
     }.items()
 }
 """Forms without separators, and the pattern that all values of a column must match to have the form."""
-_OFTEN_NUMBERS = ("%Y%m", "%d%m%Y", *EPOCHS)
+_OFTEN_NUMBERS = ("%Y%m", "%d%m%Y", "%m.%Y", "%H.%M", *EPOCHS)
 """Forms of `_DIGITS` that ordinary numbers also match, so they are only read if an option names them."""
 _LEAST_Q = 1e11
 """Next to seconds, smaller numbers are not milliseconds: as seconds, this is the year 5138, and else 1973."""
@@ -185,6 +188,7 @@ def are_times(texts: Sequence[str], asked: Asked) -> tuple[bool, str]:
         every = (all(_have([word], one, asked)[0] for word in words) for one in named if words)
         return bool(form) or any(every), ""
     several = len(words) > 2 and (form != "%Y%m" or words[0][:4] < words[-1][:4])
+    several &= form != "%H.%M" or words[0][0] == "0"  # other numbers have no zero before the first digit
     return False, f"looks like times: --date-format {form} reads {words[0]}" if several else ""
 
 
@@ -196,8 +200,8 @@ def far_times(texts: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
     return tuple(sorted({*words[far].tolist()}))
 
 
-def spell_time_problem(value: object, dialect: Dialect) -> str:
-    """Return the message about a value that is not a time."""
+def spell_time_problem(value: object, dialect: Dialect, column: tuple[Table, str] | None = None) -> str:
+    """Return the message about a value that is not a time. `column` is its table, and the name of its column."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return "expected a time such as 2024-02-29 or 2024-02-29T12:30:00Z, got null"
     if not isinstance(value, str):
@@ -218,5 +222,5 @@ def spell_time_problem(value: object, dialect: Dialect) -> str:
         remedy = f"--date-format {forms} reads it, if all values are so; otherwise write all in one of the two forms"
     else:
         other = "--date-format names another form; " if re.search("[1-9]", value) else ""  # not 00/00/0000
-        remedy = other + missed([value.strip()], dialect)
+        remedy = other + missed([value.strip()], dialect, column)
     return f"expected a time {form}, got {value[:60]!r}; {remedy}"

@@ -59,7 +59,7 @@ PARTS = {
 # A time of day after a date, with all that Arrow's own parser accepts, and more.
 TIME_OF_DAY = (
     rf"(?:(?:T|,? (?:(?:klo?|um|om|at|à|às|a las|alle)\.? )?){PARTS['H']}"
-    rf"(?:(?P<mark>[:.]){PARTS['M']}(?:(?P=mark){PARTS['S']}(?:\.{PARTS['f']})?)?)?"
+    rf"(?:(?P<mark>[:.h]){PARTS['M']}(?:(?P=mark){PARTS['S']}(?:\.{PARTS['f']})?)?)?"
     rf"(?: ?{PARTS['p']})?(?: ?(?:uhr|hrs?|h))?"
     rf"(?: ?{PARTS['z']})?)?"
 )

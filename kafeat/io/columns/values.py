@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 from decimal import Decimal
 
@@ -109,14 +110,14 @@ def null_rows(column: pa.ChunkedArray, values: Array) -> Array:
     return decoded(column).is_null().to_numpy()
 
 
-def missing_rows(column: pa.ChunkedArray) -> Array:
-    """Return a mask of the rows of a column that are null, NaN or blank text."""
+def missing_rows(column: pa.ChunkedArray, words: Collection[str] = ()) -> Array:
+    """Return a mask of the rows of a column that are null, NaN, blank text or one of the `words`."""
     import pyarrow.compute as pc
 
     column = decoded(column)
     if is_text(column.type):
-        blank = pc.equal(pc.utf8_trim_whitespace(column), "")
-        return pc.fill_null(blank, True).to_numpy()
+        blank = pc.is_in(pc.utf8_trim_whitespace(column), pa.array(["", *words], column.type))
+        return pc.or_(column.is_null(), blank).to_numpy()
     return column.is_null(nan_is_null=True).to_numpy()
 
 

@@ -335,9 +335,14 @@ def _beside_commas(fields: list[Field], columns: Sequence[list[str]], asked: Ask
             )
             problem = f"{spell_row(row)}: {unclear(values[row].strip(), '.', True)}"
             again[i] = replace(fields[i], problem=problem)
-    for i, field in enumerate(again if points and asked.decimal is None else ()):
+    for i, field in enumerate(again if points and asked.decimal is None and asked.delimiter == "," else ()):
         first = next((value.strip() for value in columns[i] if "," in value), "")
-        if field.numeric and field.dialect.decimal == "," and first and not (field.note or field.problem):
+        if (
+            field.numeric
+            and field.dialect.decimal == ","
+            and _ANSWERS.fullmatch(first)
+            and not (field.note or field.problem)
+        ):
             read = f"values such as {first} are read with decimal commas, although other columns have decimal points"
             again[i] = replace(
                 field, note=f"{read}; {options('text', [field.name])} keeps the column as text"
@@ -367,6 +372,7 @@ _LAST_ZERO = re.compile("0[^0-9]?$")
 _STEM = re.compile("([0-9]{3,})(?:-[0-9]+)?")
 _FAR = 1e6
 """Among whole numbers, a value such as 1E50 is a code if it is this many times as large as the largest of them."""
+_ANSWERS = re.compile("[0-9]{1,2},[0-9]{1,2}")
 _EXACT = 2.0**53
 """Larger whole numbers may not be exact as doubles."""
 _NINES = frozenset(sign * (10.0**digits - 1.0) for digits in range(2, 10) for sign in (-1.0, 1.0))

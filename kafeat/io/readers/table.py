@@ -169,9 +169,9 @@ class TableChunk(Chunk):
     def _problem(self, value: object, column: Column, element: int, dtype: np.dtype[Any]) -> str:
         if column.categories is not None:
             return column.categories.problem(value)
-        if column.times:
-            return spell_time_problem(value, column.dialect)
         where = None if self.source is None else (self.source, column.name)
+        if column.times:
+            return spell_time_problem(value, column.dialect, where)
         return spell_problem(value, column.width, element, dtype, column.dialect, self.columns.missing, where)
 
 

@@ -76,7 +76,7 @@ class LabelledReader(ReaderView):
             missing = np.zeros(chunk.rows, dtype=bool)
             if chunk.passthrough is not None:
                 for column in chunk.passthrough.select(self._names).columns:
-                    missing |= missing_rows(column)
+                    missing |= missing_rows(column, self._source.asked.nulls or ())
             self._dropped.append(chunk.start + np.flatnonzero(missing))
             chunk = chunk.selected(~missing) if missing.any() else chunk
             if chunk.rows:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kafeat.errors import DataError
+from kafeat.errors import DataError, shell_word
 from kafeat.io.columns.dialect import NULLS
 from kafeat.maths.kernel_error import power_of_two
 from kafeat.maths.task import (
@@ -137,7 +137,7 @@ class LabelSummary:
         known = dict[str, str]()
         for word in self.distinct.tolist() if self.type == "text" and self.columns == 1 else ():
             if word in NULLS:
-                told = "leave these fields empty, and add --drop-unlabelled, if they are missing"
+                told = f"--drop-unlabelled --null-values {shell_word(word)} leaves such rows out, if it means missing"
                 return f"; {word!r} is a class: {told}"
             first = known.setdefault(" ".join(word.split()).casefold(), word)
             if first != word:

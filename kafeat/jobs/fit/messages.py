@@ -25,7 +25,7 @@ from kafeat.io.columns.fields import (
 )
 from kafeat.io.columns.number_forms import remedy
 from kafeat.io.columns.numbers import first_no_number
-from kafeat.io.columns.time_forms import LEAST_TIMES, far_times, guess_dates
+from kafeat.io.columns.time_forms import LEAST_TIMES, are_times, far_times, guess_dates
 from kafeat.io.columns.times import has_offset
 from kafeat.io.readers.base import Reader
 
@@ -224,7 +224,11 @@ def _likely_labels(place: str, columns: Columns, names: list[str]) -> Iterator[s
 def _codes(source: Reader, columns: Columns) -> Iterator[str]:
     """Yield a warning about numbers of CSV that begin with zeros, such as postcodes."""
     numbers = {one.name for one in columns.features if one.categories is None and not one.times}
-    codes = [field for field in source.fields if field.code and field.name in numbers]
+
+    def told(field: Field) -> str:
+        return are_times(source.first_texts(field.name), source.asked)[1]
+
+    codes = [field for field in source.fields if field.code and field.name in numbers and not told(field)]
     if codes:
         which = ", ".join(f"{quoted(field.name)} ({field.code})" for field in codes[:3])
         names = [field.name for field in codes]

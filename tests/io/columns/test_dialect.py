@@ -72,6 +72,7 @@ def features(fm: FeatureMap, path: Path, **options: object) -> list[list[float]]
         ""),
         ("1649448660 1649448661.5 1649448662", "%s", "%s"), ("1641297600000 1641297600001 1641297600002", "%Q", "%Q"),
         ("300000000 1649448661 1649448662", "", ""),
+        ("01.2022 03.2016 12.2015", "%m.%Y", "%m.%Y"), ("02.58 10.25 20.02", "%H.%M", "%H.%M"), ("02.58 20.62", "", ""),
     ],
 )  # fmt: skip
 def test_texts_have_a_form_without_marks_if_all_have_it(texts, form, asked):
@@ -79,7 +80,7 @@ def test_texts_have_a_form_without_marks_if_all_have_it(texts, form, asked):
     assert digits_form(words, Asked()) == form
     note = f"looks like times: --date-format {asked} reads {words[0]}" if asked else ""
     assert are_times(words, Asked()) == (form in ("%Y%m%d", "%Y%m%d%H%M", "%Y%m%d%H%M%S"), note)
-    assert are_times(words, Asked(dates=("%Y%m", "%s", "%Q"))) == (form != "", "")
+    assert are_times(words, Asked(dates=("%Y%m", "%s", "%Q", "%m.%Y", "%H.%M"))) == (form != "", "")
 
 
 def test_seconds_and_milliseconds_are_told_apart_by_their_size(tmp_path):
@@ -380,7 +381,8 @@ FORMS = {
     "24/12/13 18:00": "%d/%m/%y", "99-12-24 18:00": "%y-%m-%d",
     "Tue 24.12.2013 06 PM": "%a %d.%m.%Y", "Tue 24 Dec 2013 18:00": "%a %d %b %Y", "24/12/13 18.00": "%d/%m/%y",
     "Tue Dec 24 18:00:00 2013": "%a %b %d %H:%M:%S %Y", "Di., 24.12.2013 18.00.00": "%a, %d.%m.%Y",
-    "24Dec2013 18:00": "%d%b%Y",
+    "24Dec2013 18:00": "%d%b%Y", "24/12/2013 à 18h00": "%d/%m/%Y", "2013. 12. 24. 18:00": "%Y. %m. %d.",
+    "2013년 12월 24일 18:00": "%Y년 %m월 %d일",
     "24DEC2013:18:00:00": "%d%b%Y:%H:%M:%S", "24/Dec/2013:18:00:00 +0100": "%d/%b/%Y:%H:%M:%S",
     "20131224180000": "%Y%m%d%H%M%S",
     "201312241800": "%Y%m%d%H%M", "20131224T180000Z": "%Y%m%dT%H%M%S", "2013.12.24 6 p.m.": "%Y.%m.%d",

@@ -383,5 +383,5 @@ def test_an_output_without_rows_is_a_warning(fm, tmp_path, in_process):
 )
 def test_carriage_returns_that_are_in_place_are_not_blamed(fm, tmp_path, text):
     (tmp_path / "in.csv").write_bytes(text.encode())
-    with pytest.raises(DataError, match=r"row 2 \(index 1\): expected 4 fields, got 2$"):
+    with pytest.raises(DataError, match=r"row 2 \(index 1\): expected 4 fields, got 2(?!.*carriage return)"):
         kafeat.transform(tmp_path / "in.csv", tmp_path / "out.npy", model=fm)

@@ -23,6 +23,7 @@ from kafeat.io.readers.csv_quotes import BOM, not_utf8, whole_rows
 from kafeat.io.readers.csv_sniff import found_delimiter, inferred, sniff, typed
 from kafeat.io.readers.table import Broken, KeyedReader, TakePassthrough
 from kafeat.io.readers.text_stream import (
+    CUT,
     LOOK,
     HashingStream,
     TextInput,
@@ -239,6 +240,9 @@ class CsvReader(UntypedReader):
         if int(ragged[3]) <= int(ragged[2]):
             advice = self.odd_rows or self._sniffed.short
             advice = advice and f"; {advice}"
+            text = message.partition(f", got {ragged[3]}: ")[2]
+            if text and rows.endswith(text.encode()):
+                advice = f", {CUT}"
         if b"\n" in rows and _STRAY_RETURN.search(re.sub(rb'"[^"]*"', b"", rows)):
             advice += "; a carriage return alone ends a row, too: put a value that holds one in quotes"
         row = spell_row(int(ragged[1]) - 1 + done)

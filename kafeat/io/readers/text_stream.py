@@ -322,12 +322,12 @@ def whole_lines(location: str, text: DecompressedStream, size: int, returns: boo
         yield b"".join(begun)
 
 
+CUT = "in a last line without a line end: the file was cut off; copy it again, or end that line if the file is whole"
+
+
 def cut_off(location: str, where: str, problem: str) -> DataError:
-    """Return the error for an unfinished last line, without a line end: an error by every rule for bad rows."""
-    return DataError(
-        f"{location}: {where}: {problem}, in a last line without a line end: the file was cut off; copy it again, or "
-        "end that line if the file is whole"
-    )
+    """Return the error for a last line that has no line end and breaks the format: no rule for bad rows covers it."""
+    return DataError(f"{location}: {where}: {problem}, {CUT}")
 
 
 def growing(location: str, text: DecompressedStream, expected: str) -> Iterator[tuple[bytes, bool]]:

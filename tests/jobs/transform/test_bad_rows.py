@@ -237,17 +237,18 @@ def test_a_file_that_was_cut_in_a_line_is_refused_by_any_rule(tmp_path, name, he
         tmp_path / name,
     )
 
-    def rows(text):
+    def rows(text, rule="drop"):
         cut.write_text(text)
-        return transform_file(fm, cut, tmp_path / "o.npy", on_bad_rows="drop").rows
+        return transform_file(fm, cut, tmp_path / "o.npy", on_bad_rows=rule).rows
 
     for end in range(1, len(last)):
         begun = last[:end]
         if name == "x.csv" and "," in begun and begun.count('"') != 1:
             assert rows(head + begun) == 1 + begun[-1].isdigit()  # all fields, perhaps without the number
             continue
-        with pytest.raises(DataError, match="the file was cut off|expected a quote that closes"):
-            rows(head + begun)
+        for rule in ("drop", "error"):
+            with pytest.raises(DataError, match="the file was cut off|expected a quote that closes"):
+                rows(head + begun, rule)
         if begun.count('"') != 1 or name == "x.jsonl":
             assert rows(head + begun + head[-1]) == 1  # with its end it is a bad row
     assert rows(head + last) == 2

@@ -210,12 +210,13 @@ def _beside_no_commas(fields: list[Field], columns: Sequence[list[str]], asked: 
     """
     again, words, points = list(fields), dict[int, list[str]](), False
     for i, (field, values) in enumerate(zip(fields, columns, strict=True)):
-        if field.numeric and any("." in value for value in values):
-            present = [word for word in map(str.strip, values) if word and word not in field.missing]
-            if all(map(_THOUSANDS.fullmatch, present)) and not any(isinstance(v, JsonNumber) for v in values):
-                words[i] = present
+        if field.numeric and "." in "\n".join(values):
+            present = (word for word in map(str.strip, values) if word and word not in field.missing)
+            odd = next((word for word in present if not _THOUSANDS.fullmatch(word)), "")
+            if odd or any(isinstance(value, JsonNumber) for value in values):
+                points |= any("." in value for value in values if value.strip() not in field.missing)
             else:
-                points |= any("." in word for word in present)
+                words[i] = [word for word in map(str.strip, values) if word and word not in field.missing]
     for i, present in words.items():
         large = [word for word in present if "." in word]
         semicolons, mixed = asked.delimiter == ";", len(large) < len(present)

@@ -211,8 +211,8 @@ def _beside_no_commas(fields: list[Field], columns: Sequence[list[str]], asked: 
     again, words, points = list(fields), dict[int, list[str]](), False
     for i, (field, values) in enumerate(zip(fields, columns, strict=True)):
         if field.numeric and "." in "\n".join(values):
-            present = (word for word in map(str.strip, values) if word and word not in field.missing)
-            odd = next((word for word in present if not _THOUSANDS.fullmatch(word)), "")
+            filled = (word for word in map(str.strip, values) if word and word not in field.missing)
+            odd = next((word for word in filled if not _THOUSANDS.fullmatch(word)), "")
             if odd or any(isinstance(value, JsonNumber) for value in values):
                 points |= any("." in value for value in values if value.strip() not in field.missing)
             else:

@@ -71,7 +71,7 @@ for name, line, said in [
     ("beyond float32", "1,1e39,3",
      ", column 'b': expected a finite number, got 1e+39, which overflows float32; --on-bad-rows drop"),
     ("beyond float64", "1,2,1e400", ", column 'c': expected a finite number, got 1e400; --on-bad-rows drop"),
-    ("digits of another script", "1,\uff12,3", ", column 'b': expected a number, got '２'; --on-bad-rows drop"),
+    ("digits of another script", "1,\uff12,3", ", column 'b': expected a number, got '２'; write 2 if it is that number; --on-bad-rows drop"),
     ("a currency", "1,$5,3", ", column 'b': expected a number, got '$5'; --unit '$' reads 5; --on-bad-rows drop"),
 ]:
     bad(f"csv: {name}", text(line), 3, says="in.csv: row 13 (index 12)" + said)

@@ -7,7 +7,6 @@ import io
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,7 @@ from kafeat.io.readers.text_stream import DecompressedStream
 
 MOST_TITLES, _MOST_UNITS, _MOST_NAMES = 30, 6, 3
 _WORDS = re.compile(r"[^0-9]*[^\W0-9]")
-_RULE = re.compile("[-+|: ]*--[-+|: ]*")
+_RULE = re.compile(r"[-+|: ]*-:?[+|][-+|: ]*")
 _NOTE = re.compile(r"[^\W\d]{2,}[.:]?\s")
 
 
@@ -79,8 +78,6 @@ def odd_rows_of(
 ) -> str:
     """Describe columns without names and values, units below the names, or notes below the rows, with the remedy."""
     full = [at for at, row in enumerate(lines) if len(row) == len(fields)]
-    spans = (1 + sum(value.count("\n") for value in row) for row in lines)
-    starts = [*accumulate(spans, initial=text.dropped + 1)]  # the number of the first line of each row
     if (
         len(fields) == 1
         and len({len(row[0].split()) for row in lines if row} - {0}) == 1
@@ -97,10 +94,10 @@ def odd_rows_of(
         )
     again = _numbered([field.name for field in fields])
     changed = [field.name for field, name in zip(fields, again, strict=True) if field.name != name]
-    if changed and starts[full[0] + 1] == starts[full[0]] + 1:
+    if changed and _line(text, lines, full[0] + 1) == _line(text, lines, full[0]) + 1:
         line = io.StringIO()
         csv.writer(line, delimiter=delimiter, lineterminator="").writerow(again)
-        renamed = text.through(f"sed {shell_word(f'{starts[full[0]]}c{line.getvalue()}')}")
+        renamed = text.through(f"sed {shell_word(f'{_line(text, lines, full[0])}c{line.getvalue()}')}")
         return f"several columns are named {quoted(changed[0])}: {renamed} numbers them"
     numeric = [(field.dialect, texts) for field, texts in zip(fields, columns, strict=True) if field.numeric]
     words = list[str]()
@@ -114,12 +111,17 @@ def odd_rows_of(
         words += found
     if words:
         count, them = len(words) // len(numeric), "them" if len(words) > len(numeric) else "it"
-        first, last = starts[full[1]], starts[full[count] + 1] - 1
+        first, last = _line(text, lines, full[1]), _line(text, lines, full[count] + 1) - 1
         shorter = text.through(f"sed {first}d" if first == last else f"sed {first},{last}d")
         shown = ", ".join(repr(word[:40]) for word in words[:_MOST_UNITS])
         many = "row 1 looks like a line" if count == 1 else f"rows 1 to {count} look like lines"
         return f"{many} of units or of more names ({shown}): {shorter} leaves {them} out"
-    return _below(text, lines, fields, columns, starts) if text.whole and len(full) > 1 else ""
+    return _below(text, lines, fields, columns) if text.whole and len(full) > 1 else ""
+
+
+def _line(text: DecompressedStream, rows: Sequence[list[str]], row: int) -> int:
+    """Return the number of the first line of a row in the file, counted from 1. A quoted value may span lines."""
+    return text.dropped + 1 + sum(1 + sum(value.count("\n") for value in one) for one in rows[:row])
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
@@ -137,7 +139,6 @@ def _below(
     lines: Sequence[list[str]],
     fields: Sequence[Field],
     columns: Sequence[list[str]],
-    starts: Sequence[int],
 ) -> str:
     """Describe a line of totals, and notes, below the rows, with the remedy."""
     width = len(fields)
@@ -161,7 +162,7 @@ def _below(
         told.append(f"the lines below row {len(rows)} look like notes ({notes[0][0][:40]!r})")
     if not told:
         return ""
-    shorter = text.through(f"head -n {starts[rows[kept - 1] + 1] - 1}")
+    shorter = text.through(f"head -n {_line(text, lines, rows[kept - 1] + 1) - 1}")
     return f"{' and '.join(told)}: {shorter} leaves {'them' if notes else 'it'} out"
 
 

@@ -33,6 +33,7 @@ class Choice:
         learning: The trials of the chosen map with fewer rows to learn from, and with all.
         boosted: Gradient boosting on the same rows, or None. Then `without_boosting` is the reason, if it was tried.
         test_score: The score on the test rows, which had no part in the choice; None without test rows.
+        untested_seconds: An estimate of the seconds of the fit for `test_score`, if there was no time for it, or None.
         losses: What the score loses when a column is shuffled, the largest first, and the standard error; None if it
             was not requested.
         parts: The score with all parts of a union, then each part with the score without it; empty if it was not
@@ -48,6 +49,7 @@ class Choice:
     boosted: Outcome | None = None
     without_boosting: str = ""
     test_score: TestScore | None = None
+    untested_seconds: float | None = None
     losses: Losses | None = None
     parts: Table = field(default_factory=Table)
     interrupted: bool = False

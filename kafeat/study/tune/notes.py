@@ -52,6 +52,11 @@ def notes(problem: Problem, search: Search, choice: Choice, constant: float) -> 
     # Checking for LightGBM takes seconds, and after a signal there is no time for that.
     if not choice.interrupted and search.space.without_library is not None:
         yield f"No columns of trees were tried: {search.space.without_library}."
+    if choice.untested_seconds is not None:
+        yield (
+            "The test rows were not scored, as fitting on all training rows takes about "
+            f"{choice.untested_seconds:.0f} s more; `kafeat evaluate` with --split scores them."
+        )
     if choice.without_boosting:
         yield f"Gradient boosting was not tried: {choice.without_boosting}."
     yield from _common_class(goal, table.labels)
@@ -113,7 +118,7 @@ def _not_at_random(table: TunedTable, Y: Floats) -> Iterator[str]:
             f"holds the latest out."
         )
     names = sample.names or ()
-    found = [str(name) for j, name in enumerate(names) if _groups_rows(str(name), sample.X[:, j], Y)]
+    found = [str(name) for j, name in enumerate(names) if _groups_rows(str(name), sample.X[:, j].copy(), Y)]
     ids = list(dict.fromkeys([*groups.ids, *found]))
     if ids:
         yield (
@@ -131,13 +136,20 @@ def _groups_rows(name: str, values: Floats, Y: Floats) -> bool:
     """Return true for whole numbers that repeat, and are named like an id or almost determine the targets Y (n, k)."""
     if np.isnan(values).any() or (values != np.round(values)).any():
         return False
-    groups, own = np.unique(values, return_inverse=True)
-    n, k = len(values), len(groups)
+    n, first = len(values), values.min()
+    # Counting is much faster than sorting, but needs memory for every number from the smallest to the largest.
+    dense = values.max() - first < n
+    own = (values - first).astype(np.intp) if dense else np.unique(values, return_inverse=True)[1]
+    sizes = np.bincount(own)
+    k = np.count_nonzero(sizes)
     if not _LEAST_GROUPS <= k <= n / 2:
         return False
-    means = np.column_stack([np.bincount(own, column) for column in Y.T]) / np.bincount(own)[:, None]
-    within, every = np.square(Y - means[own]).sum() / (n - k), np.square(Y - Y.mean(axis=0)).sum() / (n - 1)
-    return ID.search(name) is not None or bool(1.0 - within / every > _OF_GROUP)
+    if ID.search(name) is not None:
+        return True
+    apart = Y - Y.mean(axis=0)
+    every = np.square(apart).sum()
+    between = sum((np.square(np.bincount(own, one)) / np.maximum(sizes, 1)).sum() for one in apart.T)
+    return bool(1.0 - (every - between) / (n - k) / (every / (n - 1)) > _OF_GROUP)
 
 
 def _common_class(goal: PredictionTask, labels: Array) -> Iterator[str]:

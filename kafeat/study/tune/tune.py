@@ -106,7 +106,11 @@ class Tuner:
                 self._boost(search, choice)
             choose(search, choice, problem.start.predictor is not None, with_curve=asked.report is not None)
             if asked.split is not None:
-                choice.test_score = endable(partial(self._test_score, choice, asked.split))
+                needed = self._fit_seconds(self.config(choice), choice.chosen)
+                if needed > _OVERTIME * search.seconds + _OVERTIME_SECONDS - search.elapsed:
+                    choice.untested_seconds = needed
+                else:
+                    choice.test_score = endable(partial(self._test_score, choice, asked.split))
             if asked.report is not None:
                 best, size = choice.chosen.candidate, self._in_memory(search, choice)
                 choice.losses = endable(partial(self.scorer.importance, best, size))
@@ -194,6 +198,11 @@ def _words_of_data(
 _OF_INTERVALS = 1
 # Time to fit the model that is scored on the test rows, as a multiple of a trial of the last rung.
 _LAST_FIT = 1.5
+
+
+# A fit for the score of the test rows begins only if the command then ends in time: by a multiple of the time for the
+# search, and some seconds.
+_OVERTIME, _OVERTIME_SECONDS = 1.1, 5.0
 
 
 @with_keywords(TuneOptions)

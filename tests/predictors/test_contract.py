@@ -74,7 +74,7 @@ HOSTILE = [
     (lambda p: p["state"].pop("temperature"), "expected classes for probabilities"),
     (lambda p: p["state"].update(wide=np.array(1.0)), "expected numbers of bool"),
     (lambda p: p["labels"].update(classes=None), "expected classes for probabilities"),
-    (lambda p: p["labels"].update(classes=[1, 2]), "expected 10 of them"),
+    (lambda p: p["labels"].update(classes=[1, 2]), "expected 10 classes or names"),
     (lambda p: p["labels"].update(classes=[*range(9), 8]), "ascending order"),
     (lambda p: p["labels"].update(classes=[*range(9), "x"]), "expected classes of the type integer"),
     (lambda p: p["labels"].update(type="list"), "expected one of text, integer, number, boolean"),

@@ -85,7 +85,7 @@ _MOST_KNOWN = 16
 
 
 class FitCache:
-    """A cache of steps that were fitted on one sample, by the recipes of each step and of all steps before it.
+    """A cache of steps that were fitted on one sample. Its keys are the recipes of a step and all steps before it.
 
     At most `most` of them are followed by other steps. These hold the transformed sample, which needs memory.
     """
@@ -301,7 +301,7 @@ class Chain:
         return self.joined(self.transforms(dtype), dtype)
 
     def transforms(self, dtype: np.dtype[Any]) -> list[Transform]:
-        """Return the transform of each step, in float64 for those before the cast."""
+        """Return the transform of each step. The steps before the cast compute in float64."""
         return [fitted.bind(DOUBLE if i < self.cast_after else dtype) for i, fitted in enumerate(self.steps)]
 
     def joined(self, transforms: Sequence[Transform], dtype: np.dtype[Any], **ending: Any) -> BoundChain:

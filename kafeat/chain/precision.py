@@ -24,7 +24,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def demanding_rows(X: InputRows) -> Indices:
-    """Return numbers of rows of the sample X (n, d): some spread over it, and those with the most extreme entries."""
+    """Return row numbers of the sample X (n, d): rows spread over it, and rows with the most extreme entries."""
     X = numbers_of(X)  # texts have no extremes
     size = int(np.clip(_MOST_NUMBERS // max(1, X.shape[1]), _LEAST_SPREAD, _MOST_SPREAD))
     if len(X) <= size + _FAR:

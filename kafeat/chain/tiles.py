@@ -105,7 +105,7 @@ class TileLoop:
         return counts
 
     def _sparse(self, X: SparseRows, out: Floats) -> Array | None:
-        """Transform thin rows as sparse rows and others as dense ones. The choice depends only on the row itself."""
+        """Transform thin rows as sparse and other rows as dense. The choice depends only on the row itself."""
         thin = X.counts * THIN <= X.width
         if SparseRows not in self._transform.takes or X.width < LEAST_SPARSE:
             thin[:] = False

@@ -148,7 +148,7 @@ def _grow(
 
 
 def load_library() -> Any:
-    """Return the module `lightgbm`, or raise an error that explains how to install it."""
+    """Return the module `lightgbm`. If it is missing, raise an error that explains how to install it."""
     try:
         import lightgbm
     except ImportError as error:
@@ -177,7 +177,7 @@ def _refuse_size(shape: tuple[int, int, int, int], D: int) -> None:
 
 
 def _targets(labels: Array, recipe: TreeRecipe, rng: np.random.Generator) -> _Targets:
-    """Return at most D targets. More are mixed into D by random signs, which keeps distances (Achlioptas 2003)."""
+    """Return at most D targets. Random signs mix a larger number into D and keep distances (Achlioptas 2003)."""
     task, D = task_to_learn(labels), recipe.n_components
     Y = task.targets(labels)
     if task.classes is not None and (len(task.classes) == 2 or len(task.classes) <= D):

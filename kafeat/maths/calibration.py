@@ -92,9 +92,9 @@ def of_all_classes(scores: Floats) -> Floats:
 
 
 def held_out_probabilities(scores: Floats, targets: Floats, weights: Floats | None = None) -> Floats:
-    """Return calibrated probabilities for scores and targets (n, c). Each half of the rows is calibrated on the other.
+    """Return calibrated probabilities for scores and targets (n, c). Either half of the rows calibrates the other.
 
-    For two classes, the scores may be those of the second one, (n, 1).
+    For two classes, the scores may be those of the second class, (n, 1).
     """
     scores = of_all_classes(scores)
     out: Floats = np.empty(scores.shape)

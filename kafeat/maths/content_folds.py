@@ -52,7 +52,7 @@ def content_hashes(X: Floats, seed: int) -> Hashes:
 
 
 def sparse_hashes(parts: Sequence[SparseRows], seed: int) -> Hashes:
-    """Return the hash (n,) of each row, whose columns are divided among sparse `parts`. Zeros add nothing."""
+    """Return the hash (n,) of each row. The columns are divided among the sparse `parts`. Zeros add nothing."""
     keys = _keys(seed, sum(part.width for part in parts))
     hashes, first = np.full(len(parts[0]), keys[0]), 1
     for part in parts:

@@ -44,7 +44,7 @@ class HadamardTransform:
     def __call__(self, x: Floats, out: Floats, between: Floats) -> None:
         """Write the transform of `x` into `out`. `between` is a buffer. x and out may be the same."""
         rows, a, b = len(x), self._a, self._b
-        # One axis takes one large product, the other many small ones. H is symmetric.
+        # One axis takes one large product, and the other axis takes many small products. H is symmetric.
         if is_feature_major(x):
             np.matmul(self._first, x.T.reshape(a, b * rows), out=between.T.reshape(a, b * rows))
             np.matmul(self._second, between.T.reshape(a, b, rows), out=out.T.reshape(a, b, rows))

@@ -70,7 +70,7 @@ def hold_out(n: int, rng: np.random.Generator, most: int, keys: RowKeys | None =
 
 
 def clearly_better(errors: Floats, others: Floats) -> bool:
-    """Return True if `errors` are below `others` of the same rows by more than two standard errors, on average."""
+    """Return True if the mean of `errors` is below that of `others`, for the same rows, by over two standard errors."""
     gain = others - errors
     noise = float(gain.std()) / float(np.sqrt(len(gain)))
     return float(gain.mean()) > 2.0 * noise

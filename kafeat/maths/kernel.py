@@ -1,4 +1,4 @@
-"""The contract of a kernel: its exact form, and the tile form, frequency distribution and derivative it may have.
+"""The contract of a kernel: its exact form. Some kernels also have a tile form, frequencies or a derivative.
 
 The kernels themselves are in `kernels/`, with one file for each family.
 """
@@ -19,7 +19,7 @@ from kafeat.types import Floats
 
 @dataclass(frozen=True)
 class KernelParameters:
-    """The parameters of all kernels. Each kernel reads only its own."""
+    """The parameters of all kernels. Each kernel reads only the parameters that it uses."""
 
     gamma: float = 1.0
     degree: int = 2

@@ -19,7 +19,7 @@ from kafeat.types import Floats
 _PROFILES = {"gaussian": 0, "matern_1": 1, "rational_quadratic": 2, "matern_3": 3, "matern_5": 5}
 _TERMS = {"harmonic": 0, "cityblock": 1, "intersection": 2}
 _ACROSS = {64: 4, 32: 2}
-"""How many vectors of landmarks the compiled loop processes at a time, by the bytes of a vector. The C file agrees."""
+"""For each vector size in bytes, the number of landmark vectors per step of the compiled loop, as in the C file."""
 
 Profile = Literal["gaussian", "matern_1", "rational_quadratic", "matern_3", "matern_5"]
 Term = Literal["harmonic", "cityblock", "intersection"]
@@ -27,7 +27,7 @@ Term = Literal["harmonic", "cityblock", "intersection"]
 Finish = Callable[[Floats], object]
 """Turns c·r², or dot products, into the kernel in place."""
 
-# If rounding in float64 may change c‖x − l‖² by more, it is computed from differences, at ten times the cost.
+# If rounding in float64 may change c‖x − l‖² by more than this, differences are used, at ten times the cost.
 _MOST_CANCELLED = 1e-6
 
 
@@ -89,7 +89,7 @@ def _sums(term: Term, landmarks: Floats, X: Floats, out: Floats) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Landmarks:
-    """Rows (m, d) with which a kernel compares others, the dtype to compute in, and a divisor of the kernel."""
+    """Rows (m, d) with which a kernel compares other rows, the dtype to compute in, and a divisor of the kernel."""
 
     rows: Floats
     dtype: np.dtype[Any]

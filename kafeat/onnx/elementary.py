@@ -145,7 +145,7 @@ def all_sets(x: Value, rows: Floats, share: float = 1.0) -> Value:
 
 
 def _merged(x: Value, rows: Floats, share: float, start: Callable[[Value], Parts], merge: Merge) -> Value:
-    """Return the last of the sums over sets of all columns. Groups of columns are merged in pairs until one is left."""
+    """Return the last of the sums over sets of all columns. Pairs of groups are merged until one group is left."""
     x, sums = x.with_axis(1), []
     for block in blocks(rows):
         terms = x * block
@@ -195,7 +195,7 @@ def _span(parts: Parts, start: int, stop: int) -> Parts:
 
 
 def _beside(part: Value | None, rest: Value | None) -> Value | None:
-    """Return both next to each other on the last axis. `rest` has one column, or is None for 0."""
+    """Return both arrays next to each other on the last axis. `rest` has one column. None stands for a column of 0."""
     if part is None:
         return None  # the halves have no sum of this size, so a single column has none either
     return part.op("Concat", rest or part.span(0, 1, axis=2) * 0.0, axis=2)

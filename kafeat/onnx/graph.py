@@ -59,7 +59,7 @@ class Graph:
         return self._constants[key]
 
     def reserve(self, *lengths: int) -> None:
-        """Raise an error if a constant of so many real numbers would not fit into the file, before it is made."""
+        """Before a constant is made, raise an error if its real numbers would not fit into the file."""
         self._check_size(math.prod(lengths) * self.dtype.itemsize)
 
     def _check_size(self, size: int) -> None:
@@ -81,7 +81,7 @@ class Graph:
 
     @contextmanager
     def computing_in(self, dtype: np.dtype[Any]) -> Iterator[None]:
-        """Write real constants in another dtype in the block. Values that are combined with them must be cast."""
+        """Write real constants of the block in another dtype. Values to combine with them must be cast."""
         outer, self.dtype = self.dtype, dtype
         try:
             yield

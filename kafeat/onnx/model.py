@@ -53,7 +53,7 @@ def coded(columns: Columns) -> dict[int, Categories]:
 
 
 def takes_numbers(categories: Categories) -> bool:
-    """Return True if the graph's input is the category itself, not its code, because all are whole numbers."""
+    """Return True if the graph's input is the category itself, not its code: all categories are whole numbers."""
     whole = [int(value) for value in categories.values if _WHOLE.fullmatch(value)]
     return len(set(whole)) == len(categories.values) and max(map(abs, whole)) <= _LARGEST
 
@@ -101,7 +101,7 @@ def emit_columns(columns: Columns, x: Value, dtype: np.dtype[Any]) -> Value:
 
 
 def _code(x: Value, categories: Categories) -> Value:
-    """Return the code of each number (n, 1). A row with an unknown or missing one gets −1, or is refused."""
+    """Return the code of each number (n, 1). A row with an unknown or missing number gets −1, or is refused."""
     numbers, graph = numbers_of(categories), x.graph
     # A one-hot row times 1, 2, 3, … is the position of the category, counted from 1.
     hits = x.op("Equal", numbers[None, :]).cast(graph.dtype)

@@ -26,7 +26,7 @@ from kafeat.types import Floats, Mask
 # The relative size of the random changes, which float64 still resolves, and the number of draws.
 _STEP = 1e-6
 _DRAWS = 2
-# Rounding in sums of fewer terms is treated as if they had this many.
+# Rounding in sums of fewer terms is treated as if the sums had this many terms.
 _LEAST_TERMS = 1024
 
 
@@ -176,7 +176,7 @@ _MISSING = 0.05
 
 
 def probe_rows(fm: FeatureMap) -> Floats:
-    """Return rows (n, d) to compare on, with codes of categories. A map always gets the same random rows."""
+    """Return the rows (n, d) for the comparison, with codes of categories. A map always gets the same random rows."""
     rng = np.random.default_rng(0)
     X = _within(fm, rng)
     plain = np.ones(fm.n_features_in, dtype=bool)

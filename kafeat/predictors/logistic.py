@@ -55,7 +55,7 @@ class Logistic(LinearPredictor):
 
 
 class _Tried(NamedTuple):
-    """Penalties that were tried on held-out rows.
+    """The results of penalties on held-out rows.
 
     `scores` are the shares by which each reduces the log loss of predicting class frequencies. `logits` (penalties, n,
     c) are from models that have not seen the row, or NaN if there is no such model.

@@ -283,7 +283,7 @@ class Nystroem(Step):
         return self.n_components if self.tolerance is None else min(self.n_components, m)
 
     def landmark_kernel(self, gamma: float) -> LandmarkKernel:
-        """Return the kernel, with this γ and its other parameters, for use with landmarks."""
+        """Return the kernel for use with landmarks. It has this γ and the parameters of the recipe."""
         if self._precomputed:
             return PrecomputedKernel()
         if isinstance(self.kernel, str):

@@ -17,7 +17,7 @@ from kafeat.errors import DataError
 from kafeat.types import Array, ArrayOf, Floats, Scratch, Shapes, State
 
 _MOST_EXACT = 100_000
-"""The most outputs without `n_components`. More are probably a mistake."""
+"""The most outputs without `n_components`. A larger number is probably a mistake."""
 
 
 class Product(ParallelChains):

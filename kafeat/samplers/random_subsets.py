@@ -103,7 +103,7 @@ class RandomSubsets(Step):
         return _SubsetsTransform(state, size, self.least_set(state), self.exact_terms(state), dtype)
 
     def least_set(self, state: State) -> int:
-        """Return the size of the smallest sets that are drawn. Outputs carry all smaller ones exactly."""
+        """Return the size of the smallest sets that are drawn. Outputs carry all smaller sets exactly."""
         return int(self._constant) + int(bool(state["linear"]))
 
     def exact_terms(self, state: State) -> ExactTerms:

@@ -18,7 +18,7 @@ from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 # The rows of a strip: few enough for the cache, and enough for calls that keep two threads busy.
 _STRIP = 128
-# The most buckets of all sketches together. With more, NumPy would need 10 GB for a strip.
+# The most buckets of all sketches together. Above this number, NumPy would need 10 GB for a strip.
 _MOST_BUCKETS = 10_000_000
 
 
@@ -138,7 +138,7 @@ class _Sketch:
 
     @property
     def constants(self) -> Iterator[Array]:
-        """The spectra of the constant's sketches, one by one, because together they may be large."""
+        """The spectra of the constant's sketches, one at a time: all spectra together may be large."""
         return bucket_spectra(self.buckets[:, -1], self.factors[:, -1], self.spectrum.length)
 
     def carry(self, X: Rows, out: Floats) -> None:

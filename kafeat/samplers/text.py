@@ -195,7 +195,7 @@ def _others(state: State, n_features_in: int) -> Array:
 
 
 def _numbers(X: Floats | TextRows, others: Array) -> Floats:
-    """Return the features `others` of the rows, which do not belong to the named columns."""
+    """Return the columns `others` of the rows: the features that do not belong to the named columns."""
     return X.numbers if isinstance(X, TextRows) else X[:, others]
 
 
@@ -227,7 +227,7 @@ class _TextTransform(Transform):
         if step.projection == "label":
             k, c = len(self._columns), state["models"].shape[3]
             self._seed, models = int(state["seed"]), state["models"].astype(dtype)
-            # The last model is the mean of all, for texts that repeat among few different ones.
+            # The last model is the mean of all models. It is for texts that repeat, if there are few different texts.
             models = np.concatenate([models, models.mean(axis=1, keepdims=True)], axis=1)
             # Models for rows of their own length alternate with those for length 1. All folds share one matrix.
             parts = models.reshape(k, (_FOLDS + 1) * BUCKETS, c)

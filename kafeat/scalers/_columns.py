@@ -15,7 +15,7 @@ from kafeat.types import Array, Floats, Shapes, State
 
 
 class ColumnScaler(Scaler):
-    """A scaler that treats each column by itself, with a few learned numbers for each, or none."""
+    """A scaler that treats each column by itself. It may learn a few numbers for each column."""
 
     learned: ClassVar[tuple[str, ...]] = ()
     """The names of the arrays in the state. Each array has one number for each column."""

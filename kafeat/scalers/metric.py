@@ -14,7 +14,7 @@ from kafeat.maths.metric import LEAST_ROWS, apply_root, learn_metric
 from kafeat.maths.task import targets_to_learn
 from kafeat.types import Array, Floats, Shape, Shapes, State
 
-# The most columns for a matrix, which would take minutes for more, and the number of such matrices in memory.
+# The most columns for a matrix (more than these would take minutes), and the number of such matrices in memory.
 _MOST_COLUMNS = 4096
 _MATRICES = 16.0
 

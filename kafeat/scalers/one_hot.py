@@ -56,7 +56,7 @@ class OneHot(ColumnCoder):
         return {**state, "outputs": np.concatenate([*outputs, np.empty(0, dtype=np.int64)])}
 
     def _outputs(self, codes: Floats, size: int) -> Array:
-        """Return the output of each category of a column, counted from 0. Rare categories share the last one."""
+        """Return the output of each category of a column, counted from 0. Rare categories share the last output."""
         counts = np.bincount(np.rint(codes[codes >= 0.0]).astype(np.intp), minlength=size)
         rare = counts < self._coding.least_rows(len(codes))
         return np.where(rare, np.sum(~rare), np.cumsum(~rare) - 1)
@@ -98,7 +98,7 @@ def outputs_of(state: State) -> list[Array]:
 
 
 def width_of(outputs: Array) -> int:
-    """Return the number of outputs of a column, given those of its categories."""
+    """Return the number of outputs of a column, given the output number of each of its categories."""
     return int(outputs.max(initial=-1)) + 1
 
 

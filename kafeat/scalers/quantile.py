@@ -95,7 +95,7 @@ def _normal(F: Floats, clip: float) -> Floats:
 
 
 def _mean_levels(ascending: Floats) -> Floats:
-    """Return the level of each quantile. Equal ones have the mean of the first and the last level."""
+    """Return the level of each quantile. Equal quantiles have the mean of their first and last level."""
     first, last = (np.searchsorted(ascending, ascending, side) for side in ("left", "right"))
     return (first + (last - 1)) * (0.5 / (len(ascending) - 1))
 

@@ -23,7 +23,7 @@ from kafeat.maths.fourier.transform import cos_sin
 from kafeat.maths.kernel_error import power_of_two
 from kafeat.types import Array, Floats
 
-# With fewer rows, the drawn frequencies are not fitted.
+# If the sample has fewer rows than this, the drawn frequencies are not fitted.
 _LEAST_ROWS = 100
 # The most rows held out to compare fitted with drawn frequencies.
 _MOST_HELD_OUT = 1000

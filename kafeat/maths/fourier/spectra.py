@@ -76,7 +76,7 @@ class IsotropicDistribution:
         """Return m quasi-random draws of ω, (m, d): inverse c.d.f. of scrambled Sobol points (Avron et al. 2016)."""
         from scipy.special import ndtri
 
-        # One more dimension for the mixing variable.
+        # The mixing variable needs one additional dimension.
         u = sobol(m, d + (self.inverse_mixing is not None), rng)
         return self._mixed(u[:, -1:]) * ndtri(u[:, :d])
 

@@ -30,10 +30,10 @@ from kafeat.maths.held_out_ridge import HeldOutRidge, clearly_better, fit_held_o
 from kafeat.maths.task import kind_to_learn, task_of
 from kafeat.types import Array, Floats
 
-# With fewer rows, the drawn frequencies are not trained.
+# If there are fewer rows than this, the drawn frequencies are not trained.
 _LEAST_ROWS = 200
 _MOST_ROWS = 20_000
-# With more classes, the targets are this many random mixtures of them.
+# If there are more classes than this, the targets are this many random mixtures of the classes.
 _MOST_TARGETS = 128
 # A ridge regression on D features takes D³ operations, so wide features get fewer rows.
 _RIDGE_BUDGET, _LEAST_RIDGE_ROWS = 1e13, 1000
@@ -169,7 +169,7 @@ def _step_cost(data: _Data, plain: _Model) -> float:
 def _train(
     data: _Data, start: _Model, rate: float, steps: int, rng: np.random.Generator, weigh: bool
 ) -> tuple[Floats, Floats]:
-    """Train the frequencies of `start` by Adam (Kingma & Ba 2015). Return them and their amplitudes (m,)."""
+    """Train the frequencies of `start` by Adam (Kingma & Ba 2015). Return the frequencies and their amplitudes (m,)."""
     m = len(start.frequencies)
     X, Y = pull_in(data.X), data.Y.astype(np.float32)
     phases = None if data.phases is None else data.phases.astype(np.float32)

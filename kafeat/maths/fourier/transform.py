@@ -167,7 +167,7 @@ class DenseAngles(Angles):
 class CosineTransform(Transform):
     """Paired features √a_j [cos ω_j·x, sin ω_j·x], or offset features √(2a_j) cos(ω_j·x + b_j).
 
-    The weights a_j are 1/m unless they are given. With `warp`, it is applied to x first.
+    The weights a_j are 1/m unless they are given. If there is a function `warp`, it is applied to x first.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ from kafeat.types import Floats
 
 
 def degree_warning(kind: str, degree: int, n_columns: int) -> str | None:
-    """Return a warning if sets need more columns than the input has, so that the kernel is 0, otherwise None."""
+    """If sets need more columns than the input has, the kernel is 0: return a warning. Otherwise return None."""
     if degree <= n_columns:
         return None
     return f"{kind}: degree: sets of {degree} columns need more than the {n_columns} of the input, so the kernel is 0"

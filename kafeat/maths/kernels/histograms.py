@@ -200,7 +200,7 @@ ADDITIVE: dict[str, AdditiveKernel] = {
 
 
 def spectral_kernel(name: str) -> SpectralKernel:
-    """Return the additive kernel of that name, which must have a spectrum."""
+    """Return the additive kernel of that name. It must have a spectrum."""
     kernel = ADDITIVE[name]
     if not isinstance(kernel, SpectralKernel):
         raise TypeError(f"the spectrum of {name} is not a function")

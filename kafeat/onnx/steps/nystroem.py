@@ -166,7 +166,7 @@ def intersection(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
 
 
 def jensen_shannon(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
-    """Return ½ Σ_i x_i log₂((x_i + l_i)/x_i) + l_i log₂((x_i + l_i)/l_i), and a term of 0 counts as 0."""
+    """Return ½ Σ_i x_i log₂((x_i + l_i)/x_i) + l_i log₂((x_i + l_i)/l_i). A term with x_i or l_i = 0 counts as 0."""
     refuse_negative(x)
     tiny = float(np.finfo(x.graph.dtype).tiny)
 

@@ -155,7 +155,7 @@ def _in_frequency(spectrum: list[Value], taken: Spectrum) -> Value:
 
 
 def _in_time(spectrum: list[Value], taken: Spectrum) -> Value:
-    """Return the outputs in the time domain by one matrix product. The sketch is real, so one of each ±k is enough."""
+    """Return the outputs in the time domain by one matrix product. The sketch is real, so k ≥ 0 is enough."""
     D = taken.length
     spectrum[0].graph.reserve(2 * (D // 2 + 1), D)
     k = np.arange(D // 2 + 1)

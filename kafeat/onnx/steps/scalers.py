@@ -210,7 +210,7 @@ class _Calendar:
         self._year = year + era * 400.0 + after_december
 
     def _day_of_year(self) -> Value:
-        """Return the day of the year from the days since 1 March. The 306th of them ends December."""
+        """Return the day of the year from the days since 1 March. The first 306 days end with 31 December."""
         early = _quotient(self._from_march, 306)
         leap = _divides(4, self._year) + _divides(400, self._year) - _divides(100, self._year)
         march = self._from_march + 60.0 + leap

@@ -1,1 +1,1 @@
-"""The command line, with one file for each command, which parses arguments, calls a job and shows the result."""
+"""The command line. Each command has a file that parses its arguments, calls a job and shows the result."""

@@ -33,7 +33,7 @@ class Alive:
         """Do nothing, because the next task takes the place of this one."""
 
     def advance(self, _task: Any, done: int) -> None:
-        """Note that `done` more rows or parts are finished."""
+        """Add `done` to the number of finished rows or parts."""
         self._done += done
 
     def _start(self) -> None:

@@ -232,7 +232,7 @@ def command(short_help: str, examples: str) -> Callable[[Callable[..., Any]], cl
 
 
 def _place_of(name: str, context: click.Context) -> str:
-    """Return which other commands have an option of this name, and the config key that sets it for this command."""
+    """Return the other commands with an option of this name, and the config key that sets it for this command."""
     places = [
         f"`kafeat {one.name}`" for one in _commands(context.find_root().command) if name in _names_of(one)
     ]

@@ -145,7 +145,7 @@ class _Printer:
 
 
 def show(report: Report, scoring: Sequence[str] = (), details: bool = False) -> None:
-    """Print the answer, the tables and the notes of an evaluation. `scoring` names more scores to show."""
+    """Print the answer, the tables and the notes of an evaluation. `scoring` names additional scores to show."""
     printer, entries = _Printer(), report.summaries
     labelled = is_scored(entries[0])
     for line in answer(report):

@@ -198,7 +198,7 @@ class _OfLibraries(logging.Handler):
 
 
 def hear_libraries() -> None:
-    """Redirect what libraries log and warn about to lines of this log."""
+    """Write the log records and warnings of libraries as lines of this log."""
     logging.basicConfig(handlers=[_OfLibraries(logging.WARNING)])
     logging.captureWarnings(True)
 

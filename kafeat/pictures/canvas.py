@@ -87,7 +87,7 @@ def needed_pyplot() -> Any:
 
 
 def new_axes(columns: int = 1) -> list[Axes]:
-    """Return the axes of a new figure of pyplot, side by side, which notebooks display."""
+    """Return the axes of a new figure of pyplot, side by side. Notebooks display the figure."""
     size = 4.4 * columns, 3.4
     figure, axes = needed_pyplot().subplots(1, columns, figsize=size, layout="constrained", squeeze=False)
     figure.set_facecolor(STYLES[0].paper)

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Format(NamedTuple):
-    """The format of figures and their unit, which is written after the title."""
+    """The format of figures, and their unit. The unit is written after the title."""
 
     spell: Callable[[Any], str]
     unit: str = ""
@@ -75,7 +75,7 @@ def text_table(columns: Sequence[TableColumn]) -> str:
 
 
 LEFT = ' style="text-align:left"'
-"""The style of cells in a notebook, which otherwise aligns them to the right."""
+"""The style of cells in a notebook. Without the style, a notebook aligns cells to the right."""
 
 
 def html_table(

@@ -242,7 +242,7 @@ def list_candidates(
 
 
 def _names(maps: Sequence[Any]) -> list[str]:
-    """Return a name for each map: the file name, or the whole path if names repeat. Without a file, it is a number."""
+    """Return a name for each map: the file name, or the whole path if names repeat. A map without file has a number."""
     places = [location_of(one) for one in maps]
     own = [one.name if isinstance(one, NamedRecipe) else f"map {i + 1}" for i, one in enumerate(maps)]
     whole = [name if place is None else str(place) for name, place in zip(own, places, strict=True)]

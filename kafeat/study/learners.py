@@ -110,7 +110,7 @@ class Split:
         return of if int(of.sum()) <= most else _last(of, most, self.hashes)
 
     def validation_rows(self, part: int) -> Mask:
-        """Return a mask of one in `part` training rows, chosen at random or by their keys."""
+        """Return a mask that selects 1/`part` of the training rows, at random or by their keys."""
         return _last(self.train, int(self.train.sum()) // part, self.hashes, self.keys, self.seed or 0)
 
 
@@ -200,7 +200,7 @@ Predict = Callable[[Floats], Floats]
 
 
 class Model(Protocol):
-    """A fitted model. Calling it predicts, as for `Predict`."""
+    """A fitted model. A call returns predictions, like a call of `Predict`."""
 
     def __call__(self, Z: Floats, /) -> Floats: ...
     @property
@@ -222,7 +222,7 @@ class Training(Protocol):
 
 
 class Trained(NamedTuple):
-    """A model, the seconds to fit it once, and the seconds to search for its penalty."""
+    """A model, the seconds of one fit, and the seconds of the search for its penalty."""
 
     model: Any
     learn_seconds: float

@@ -275,7 +275,7 @@ class Machines:
         return self._scored(trained, self.scoring, inputs, train, int(train.sum()) * inputs.width * itemsize)
 
     def _boosted(self, inputs: Inputs) -> Learned | str:
-        """Fit gradient boosting and return its scores and costs, or the reason why it is left out."""
+        """Fit gradient boosting. Return its scores and costs, or the reason why boosting is left out."""
         model = boost(inputs, self._split, self.truth)
         if isinstance(model, str):
             return model
@@ -303,7 +303,7 @@ class Machines:
             predict = partial(self.truth.predicted, trained.model, kernel, some)
             tested, predicting = timed(predict, lambda: kernel.reading)
             scores = self.scoring.every(tested, self.truth.tested(rows, trained.model(K)))
-            # Each row costs the same, so extrapolate from some of the test rows to all.
+            # Each row costs the same, so the cost of all test rows is extrapolated from some test rows.
             predicting *= int(test.sum()) / int(some.sum())
             self._exact[key] = Learned(trained, scores, tested, predicting, seconds, K.nbytes)
         return self._exact[key]

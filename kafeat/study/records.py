@@ -128,7 +128,7 @@ class Report:
 
 
 class Table(list[dict[str, Any]]):
-    """A list of rows as dicts, which Arrow and pandas can read."""
+    """A list of rows as dicts. Arrow and pandas can read such a list."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return table_of_rows(self).__arrow_c_stream__(requested_schema)

@@ -49,7 +49,7 @@ LEARNERS = ("ridge", "linear_svc", "linear_svc_hinge", "linear_svc_l1", "dual_l1
 
 @dataclass(frozen=True)
 class NamedRecipe:
-    """A recipe, and the name that it has in the results."""
+    """A recipe and its name in the results."""
 
     name: str
     config: Config

@@ -55,7 +55,7 @@ class Scoring:
         return cls(task, scores[0], "probabilities" in predicts)
 
     def _judged(self, score: Score, tested: Tested) -> Floats | None:
-        """Return the numbers that a score judges, such as ends of intervals, or None if the model has none."""
+        """Return the numbers that a score judges, such as ends of intervals. Return None if the model lacks them."""
         if score.judges == "intervals":
             return tested.ends
         return None if score.judges == "probabilities" and not self.probabilities else tested.predicted
@@ -100,7 +100,7 @@ class Scoring:
         return {"score": self.first.stated(figures[self.first.name]), **figures}
 
     def uncertainty(self, tested: Tested) -> float | None:
-        """Return the standard error of the score from resampled rows or groups, or None if a formula gives it."""
+        """Return the standard error from resampled rows or groups. None if a formula gives the error."""
         judged, groups = self._judged(self.first, tested), tested.groups
         if judged is None or (groups is None and self.first.noise is not None):
             return None

@@ -165,7 +165,7 @@ def scoring_of(summary: Summary) -> Score:
 
 
 def stated_mean(summary: Summary, which: str) -> float | None:
-    """Return the mean of the deciding score, with errors as positive numbers, or None if it is undefined."""
+    """Return the mean of the deciding score. Errors are positive numbers. Return None if the score is undefined."""
     mean = summary.mean(which, "score")
     return None if mean is None else scoring_of(summary).stated(mean)
 

@@ -243,7 +243,7 @@ def transposed(table: Sequence[TableColumn]) -> list[TableColumn]:
 
 
 def caption(report: Report) -> str:
-    """Return the caption of the table of scores, which explains the value after ±."""
+    """Return the caption of the table of scores. It explains the value after ±."""
     about, entry = report.records[0].about, report.summaries[0]
     seeds = f" and {entry.seeds} seeds" if entry.seeds > 1 else ""
     spread = f"the deviation over {entry.splits} splits{seeds}" if entry.splits > 1 else "the standard error"

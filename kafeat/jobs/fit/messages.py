@@ -296,7 +296,7 @@ class Listener:
     warn: Say = _ignore
 
     def once(self) -> Listener:
-        """Return a listener for several fits, which passes each line and each warning on only once."""
+        """Return a listener for several fits. It passes on each line and each warning only once."""
         return replace(self, inform=cache(self.inform), warn=cache(self.warn))
 
 

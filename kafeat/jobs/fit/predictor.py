@@ -98,7 +98,7 @@ def _chosen(
 def row_streams(
     config: Config, data: TrainingData, listener: Listener = SILENT
 ) -> Callable[[Columns, Array], RowStream]:
-    """Return a function of a map's columns and labels that returns a stream, which reads the training rows again."""
+    """Return a function of a map's columns and labels. It returns a stream that reads the training rows again."""
 
     def blocks(columns: Columns) -> Iterator[tuple[InputRows, Array]]:
         about: deque[LabelledRows] = deque()
@@ -200,7 +200,7 @@ class Training:
 
 
 def with_class_weight(config: Config, class_weight: ClassWeight | None) -> Config:
-    """Return the config with this class weight for its predictor. None leaves it as it is."""
+    """Return the config with this class weight for its predictor. None leaves the config unchanged."""
     if class_weight is None:
         return config
     if config.predictor is None:
@@ -293,7 +293,7 @@ def learn_predictor(
 def with_intervals(
     fm: FeatureMap, find: Callable[[], Intervals | None], place: str, listener: Listener
 ) -> FeatureMap:
-    """Return the model with the intervals that `find` returns. If there are none, warn, and return it unchanged."""
+    """Return the model with the intervals that `find` returns. Without intervals, warn and return the same model."""
     try:
         intervals, reason = find(), f"{place}: expected rows to hold out of the fit, got none"
     except DataError as error:

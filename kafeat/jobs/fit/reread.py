@@ -53,7 +53,7 @@ class RereadableData:
     data: Any
     reading: InputOptions
     place: str | None = None
-    """The name of the data in messages, if it is not that of the file."""
+    """The name of the data in messages, if it differs from the name of the file."""
     stamp: str | None = None
     """Stamp of the file when it was first opened; later reads must see the same."""
     labels: LabelNames | None = None
@@ -93,7 +93,7 @@ class RereadableData:
         return replace(self, data=table_of(columns), place=self.name, stamp=None)
 
     def columns_named(self, names: Sequence[str]) -> list[str]:
-        """Return the columns for names in a model file, in which control characters are replaced."""
+        """Return the columns that a model file names. A model file replaces control characters in names."""
         with self.open() as source:
             columns = {printable(field.name): field.name for field in source.fields}
         return [columns.get(name, name) for name in names]

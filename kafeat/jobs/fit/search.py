@@ -74,7 +74,7 @@ _LEAST_ROWS = 20
 
 @dataclass(frozen=True)
 class Subset:
-    """Rows of a sample, and their numbers in it."""
+    """Rows of a sample, and their row numbers in the sample."""
 
     sample: Sample
     rows: Array
@@ -200,7 +200,7 @@ class SampleSplit:
 def splits_of(
     sample: Sample, rng: np.random.Generator, most_rows: int, n_folds: int | None = None
 ) -> list[SampleSplit]:
-    """Return a split for each fold, which is scored on. Without folds, return one split that scores a quarter."""
+    """Return a split for each fold: the fold is scored. Without folds, return one split that scores a quarter."""
     order = rng.permutation(len(sample.X))[:most_rows]
     n, keys = len(order), None if sample.keys is None else sample.keys.select(order)
     if n < _LEAST_ROWS:

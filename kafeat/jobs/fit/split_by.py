@@ -37,7 +37,7 @@ class SplitBy(NamedTuple):
 
 
 def with_split_by(config: Config, split_by: str | None) -> Config:
-    """Return the config with this way to hold out rows. None leaves it as it is."""
+    """Return the config with this way to hold out rows. None leaves the config unchanged."""
     if split_by is None:
         return config
     try:

@@ -159,7 +159,7 @@ class BadRowsLimit:
         return cls(text, Fraction(percentage or text), bool(percentage))
 
     def allows(self, bad: int, rows: int) -> bool:
-        """Return true if `bad` of so many `rows` are within the limit."""
+        """Return true if the limit allows this number of bad rows among this number of rows."""
         return bad <= (self.number * rows / 100 if self.is_percentage else self.number)
 
 

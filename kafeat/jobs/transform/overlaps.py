@@ -112,14 +112,14 @@ def _overlap(out: OutputPlace, one: InputPlace) -> str | None:
 
 
 def _is_stream(place: Location) -> bool:
-    """Return true for standard output, and for a device or a pipe, which are not replaced."""
+    """Return true for standard output, a device or a pipe. Writing to them replaces no file."""
     if isinstance(place, LocalPath):
         return place.kind() == "other" and os.path.exists(place.path)
     return isinstance(place, StandardStream)
 
 
 def _status(place: Location) -> tuple[int, int] | None:
-    """Return device and inode of an existing file, device or pipe, the same for all names, or None for /dev/null."""
+    """Return the device and inode, which all names of a file share. None for a missing file or /dev/null."""
     with suppress(OSError, ValueError):
         found = os.stat(1 if isinstance(place, StandardStream) else place.path)
         if not os.path.samestat(found, os.stat(os.devnull)):

@@ -1,4 +1,4 @@
-"""The result of a transform of one file, which may violate the rules, and its bad rows."""
+"""The result of a transform of one file, and its bad rows. The result may violate the rules."""
 
 from __future__ import annotations
 
@@ -102,12 +102,12 @@ class TransformResult:
 
     @property
     def unknown(self) -> str | None:
-        """A sentence about columns of categories of which none is known, or None."""
+        """A sentence about columns in which no category is known. None if there are no such columns."""
         return self.categories.unknown(self.rows_read - self.bad_rows)
 
     @property
     def drift_test(self) -> DriftTest | None:
-        """The test of the mean of the features, or None if it is not made or there are no rows."""
+        """The test of the mean of the features. None if there was no test, or if there are no rows."""
         if self._fm.feature_mean is None or not self.tests_mean:
             return None
         return self._fm.feature_mean.test(self._total / (self.scale or 1.0), self.rows_read - self.bad_rows)

@@ -172,11 +172,11 @@ class OpenTransform:
         return result
 
     def check(self, target: Location) -> None:
-        """Refuse what the format of an output cannot hold, without opening it."""
+        """Refuse data that the format of an output cannot hold. The output is not opened for this check."""
         checked(target, self._format, self._layout(self._opened.rows, 0))
 
     def _open_rejects(self) -> AbstractContextManager[IO[str] | None]:
-        """Return a file that appears when the block ends without an error, or None if bad rows are not listed."""
+        """Return a file that appears when the block ends without an error. Return None if bad rows are not listed."""
         place, writing = self._rules.rejects, self._writing
         if place is None:
             return nullcontext()

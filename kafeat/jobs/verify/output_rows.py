@@ -226,7 +226,7 @@ def _dtype(made: Reader, fields: list[Field]) -> np.dtype[Any]:
 
 
 def _numbers(made: Reader, width: int) -> list[Field]:
-    """Return the fields of features or predictions, which come last, after the passthrough columns."""
+    """Return the fields of features or predictions. In the file, they follow the passthrough columns."""
     last = made.fields[-1]
     if last.kind == "list" and last.width in (None, width):
         return [replace(last, width=width)]

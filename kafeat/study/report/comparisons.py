@@ -99,7 +99,7 @@ def _whole_range(axes: Axes, summaries: Sequence[Summary]) -> None:
 
 
 def _mean(entry: Summary, which: str) -> float:
-    """Return a mean score, with errors as positive numbers, or NaN if it is undefined."""
+    """Return a mean score. Errors are positive numbers, and an undefined score is NaN."""
     mean = stated_mean(entry, which)
     return float("nan") if mean is None else mean
 

@@ -100,7 +100,7 @@ _POSSIBLE = (0.05, 0.95)
 
 
 def _learning(search: Search, chosen: Trial) -> list[Trial]:
-    """Return the trials of the chosen map with fewer training rows, ascending, and with all."""
+    """Return the trials of the chosen map in ascending order of training rows. The last trial has all training rows."""
     if not search.complete:
         return []
     shares = [share for share in _SHARES if share * chosen.size.rows >= _LEAST_LEARNED]

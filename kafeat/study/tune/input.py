@@ -222,13 +222,13 @@ def _are_days(x: Floats) -> bool:
 
 
 def _tells_rows_apart(x: Floats) -> bool:
-    """Return true if all values of a column are different whole numbers, as in a column of ids."""
+    """Return true if the values of a column are whole numbers and all differ, as in a column of ids."""
     whole = len(x) >= _LEAST_IDS and bool((x == np.round(x)).all())
     return whole and len(np.unique(x)) == len(x)
 
 
 def _varies(sample: Sample) -> bool:
-    """Return true if any column is not constant. Missing counts as a value, because an indicator marks it."""
+    """Return true if any column is not constant. A missing value counts as a value, because an indicator marks it."""
     first = sample.X[:1]
     return bool(((first != sample.X) & ~(np.isnan(sample.X) & np.isnan(first))).any())
 
@@ -243,7 +243,7 @@ class SearchStart(Config):
 
 
 def load_start(base: Any) -> tuple[Config, list[Recipe]]:
-    """Return the config to start from, and the recipes of its steps, if it has any, which become a candidate."""
+    """Return the config to start from, and the recipes of its steps. If there are steps, they become a candidate."""
     start = load_config({} if base is None else base, SearchStart)
     if any(step.searches for step in start.map_steps):
         raise UsageError(

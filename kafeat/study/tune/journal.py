@@ -116,7 +116,7 @@ _LINE = TypeAdapter(_Line)
 
 
 def _read(line: bytes) -> _Line | None:
-    """Return the outcome of a line, or None for a damaged or incomplete one."""
+    """Return the outcome of a line, or None for a damaged or incomplete line."""
     try:
         record = _LINE.validate_json(line, strict=True)
     except ValidationError:

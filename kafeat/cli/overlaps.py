@@ -113,7 +113,7 @@ def _files(command: click.Command, values: Mapping[str, Any]) -> Iterator[tuple[
 
 
 def names_of(command: click.Command, values: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the tables that a command reads, and the files that it writes, with its arguments first."""
+    """Return the tables that a command reads, and the files that it writes. Options follow arguments in both."""
     files = sorted(_files(command, values), key=lambda file: file[0].startswith("-"))
     reads = tuple(given for _, kind, given in files if kind.use == "data")
     return reads, tuple(given for _, kind, given in files if kind.written)

@@ -406,4 +406,4 @@ PositiveInt = Annotated[int, Field(ge=1)]
 MOST_FEATURES = 10_000_000
 """Largest number of inputs of a map or of outputs of a step: no machine has memory for a tile with more."""
 Width = Annotated[int, Field(ge=1, le=1_000_000)]
-"""The type of parameters for the number of outputs. More must be a typing mistake, because no memory is that large."""
+"""The type of parameters for the number of outputs, with a limit: a larger number must be a typo."""

@@ -77,7 +77,7 @@ class TargetSums:
         return frequent(n / (1.0 + np.maximum(n / contents - 1.0, 0.0) * correlation), found)
 
     def _correlation(self, equal: EqualRows) -> float | None:
-        """Return the correlation of equal rows' labels within a value: None without equal rows, 0 if rows are few."""
+        """Return how the labels of equal rows of a category correlate: None without equal rows, 0 if there are few."""
         counts, variance = self.counts.sum(axis=1), equal.variance
         if variance is None or equal.few:
             return None if variance is None else 0.0

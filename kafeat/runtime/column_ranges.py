@@ -168,7 +168,7 @@ class SeenCategories:
             self._known |= (numbers_of(X)[:, places] >= 0.0).any(axis=0)
 
     def unknown(self, rows: int) -> str | None:
-        """Return a warning about columns without a known category, or None, also for few rows, which may have none."""
+        """Return a warning about columns without any known category, or None. It does not warn about a few rows."""
         names = [quoted(name) for name, known in zip(self._names, self._known, strict=True) if not known]
         if not names or rows < LEAST_TOLD:
             return None

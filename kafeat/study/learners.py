@@ -117,8 +117,8 @@ class Split:
 def split(n: int, seed: int, test: Mask | None = None, keys: RowKeys | None = None) -> Split:
     """Hold out the fifth of n rows with the largest hashes of (seed, row number), or the rows in `test`.
 
-    Fitting uses the smallest hashes. If it uses less than four fifths of the rows, it has seen no test row. Keys
-    decide instead if they are given: whole groups with about a fifth of the rows are held out, or the latest fifth.
+    A map is fitted on the rows with the smallest hashes, so it has seen no test row if these are less than four fifths.
+    If keys are given, they choose the test rows: whole groups with about a fifth of the rows, or the latest fifth.
     """
     hashes = row_hashes(seed, 0, n)
     if test is not None:

@@ -12,7 +12,7 @@ from kafeat.errors import DataError
 from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, whole_lines
 
 _QUOTE, _LF, _CR = b'"\n\r'
-# Letters and signs of cp1252, but control characters of Latin-1, which do not occur in text.
+# Bytes that are letters or signs in cp1252. In Latin-1 they are control characters, which do not occur in text.
 _OF_WINDOWS = re.compile(rb"[\x80-\x9f]")
 # Letters of Central Europe in cp1250 that are signs in cp1252.
 _OF_CENTRAL_EUROPE = re.compile(rb"[A-Za-z][\xec\xf9][a-z]|[a-z][\x9d\x9f\xb3\xb9\xbc\xbe\xbf][a-z]")

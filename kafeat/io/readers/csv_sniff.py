@@ -69,7 +69,7 @@ def sniff(
 ) -> CsvHead:
     """Inspect the first rows of a CSV text. Reading `text` afterwards returns them again.
 
-    The rows before a pause are enough if they have values for the columns in `seen`, or for all without a header.
+    The rows before a pause are enough if the columns in `seen` have values or, without a header, all columns have.
     """
     rows = _first_rows(location, text, delimiter, seen if header else None)
     first = next((index for index, row in enumerate(rows) if row), None)

@@ -66,7 +66,7 @@ def read_full(file: io.RawIOBase, size: int) -> bytes:
 def read_until_pause(file: io.RawIOBase, size: int, seconds: float) -> tuple[bytes, bool]:
     """Read `size` bytes, or fewer at the end or at a pause, and return true at a pause.
 
-    It waits for the first byte without a limit. After `seconds` more, the first moment without data is a pause.
+    It waits for the first byte as long as necessary. From so many `seconds` after that byte, no data is a pause.
     """
     data, until = bytearray(), 0.0
     while len(data) < size:

@@ -114,7 +114,7 @@ def plain_names(names: LabelNames) -> str | list[str] | None:
 
 
 def has_label(label: LabelArgument) -> bool:
-    """Return true for a label in memory, or in at least one column."""
+    """Return true if there is a label: an array in memory, or one or more label columns."""
     return isinstance(label, np.ndarray) or bool(label_names(label))
 
 

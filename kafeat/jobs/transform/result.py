@@ -24,7 +24,7 @@ _OWN_COLUMNS = ("row", "column", "problem", "text")
 
 
 class TransformResult:
-    """The result of a transform of one file: sums over its chunks, which may violate the rules.
+    """The result of the transform of one file, summed over its chunks. A method checks it by the rules for rows.
 
     Attributes:
         rows_read: Rows of the input that were read.

@@ -243,7 +243,7 @@ class SearchStart(Config):
 
 
 def load_start(base: Any) -> tuple[Config, list[Recipe]]:
-    """Return the config to start from, and the recipes of its steps. If there are steps, they become a candidate."""
+    """Return the config to start from, and the recipes of its steps, which become a candidate."""
     start = load_config({} if base is None else base, SearchStart)
     if any(step.searches for step in start.map_steps):
         raise UsageError(

@@ -102,7 +102,7 @@ def most_in_memory() -> float:
 
 
 def rungs_of(rows: int, every: int, width: int, splits: int, keys: RowKeys | None) -> list[tuple[Rung, Size]]:
-    """Return the rungs with the sizes of their trials, for `rows` rows in the sample and `every` row in the data."""
+    """Return the rungs with the sizes of their trials. The sample has `rows` rows, and the data have `every` rows."""
     maps, more, last = RUNGS
     most, first = int(min(rows, more.rows)), Size(int(min(rows, maps.rows)), width, splits, maps.held)
     between = first._replace(rows=min(every, most))

@@ -78,8 +78,8 @@ class Candidate:
     """One point of the search space. With `union`, only numbers are scaled, not categories and times.
 
     `words` is the share of the features for text columns, and `encoding` names a way to code categories with many
-    values. `trees` names a way to grow trees. Their leaves give `tree_columns` of the features, scaled to `factor`
-    times the size of the map's.
+    values. `trees` names a way to grow trees. Their leaves give `tree_columns` of the features, which are `factor`
+    times as large as those of the map.
     """
 
     scaler: str

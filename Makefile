@@ -64,11 +64,10 @@ demo: $(or $(wildcard $(VENV)/.installed),$(VENV)/.demo)
 	@echo "made:" && ls -l $(DEMO)
 	@$(BIN)/python -c "import pyarrow.parquet as pq; t = pq.read_table('$(DEMO)/features.parquet'); print(t.num_rows, 'rows,', t.num_columns, 'columns:', ', '.join(t.column_names[:5]), '...')"
 
-# No more threads than a worker for each core: what a worker waits for takes the time of its core, and each one more would
-# collect the tests and import their libraries for itself. They take neighbouring tests, so that a fixture of a module is
-# made once. Compiled modules are kept, whatever the environment says: hundreds of tests start a process that imports them.
+# A worker more than cores, as tests wait for processes, and no more threads than that. Workers take neighbouring tests, so
+# that a fixture of a module is made once. Compiled modules are kept, whatever the environment says: hundreds of tests start a process that imports them.
 ALONE := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
-PYTEST := $(ALONE) -n $(shell getconf _NPROCESSORS_ONLN) --dist worksteal
+PYTEST := $(ALONE) -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist worksteal
 
 # What has a compiled loop is tested without it as well, but for tests marked `one_core`; `make test-all` takes those and
 # every kind, `make test-numpy` everything.

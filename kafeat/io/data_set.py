@@ -155,7 +155,7 @@ _WHOLE, _NUMBER, _HIVE_NULL = (
 
 
 def _with_keys(parts: list[Part]) -> Iterator[Part]:
-    """Yield the parts with keys from folder names (year=2024) that all parts have; numbers if all their values are."""
+    """Yield the parts with the keys of folder names (year=2024) that all have. Keys are numbers if all values are."""
     pairs = [[folder.partition("=") for folder in part.name.split("/")[:-1]] for part in parts]
     every = [{unquote(key): unquote(value) for key, sign, value in one if key and sign} for one in pairs]
     kinds = dict[str, str]()

@@ -128,7 +128,7 @@ def split(n: int, seed: int, test: Mask | None = None, keys: RowKeys | None = No
 
 
 def _last(of: Mask, count: int, hashes: Hashes, keys: RowKeys | None = None, seed: int = 0) -> Mask:
-    """Return a mask of the `count` rows with the largest hashes or, with keys, of the latest rows or some groups."""
+    """Return a mask of the `count` rows with the largest hashes or, with keys, of the latest rows or whole groups."""
     rows, last = np.flatnonzero(of), np.zeros(len(of), dtype=bool)
     if keys is None:
         last[rows[np.argsort(hashes[rows])[-count:]]] = True

@@ -77,7 +77,7 @@ class ArrayChunk(Chunk):
 
 
 def _table(block: Array, places: Sequence[int], names: Sequence[str]) -> pa.Table:
-    """Return columns as a table in the array's type: as floats, whole numbers could lose digits, and booleans names."""
+    """Return columns as a table in the array's type. Floats could change whole numbers, and names of booleans."""
     native = block.dtype.newbyteorder("=")
     return pa.Table.from_arrays([pa.array(block[:, i].astype(native)) for i in places], names=list(names))
 

@@ -156,8 +156,8 @@ def fit_reader(
 ) -> FeatureMap:
     """Fit on a reader, from its first row to its last. `TrainingData` explains the arguments.
 
-    The reader is read once for the map, once more for each step that learns from all rows, and once for a predictor,
-    which `jobs` threads fit. With `intervals`, the model keeps the errors of held-out rows.
+    The reader is read once for the map, once more for each step that learns from all rows, and once for a predictor.
+    It is fitted in `jobs` threads. With `intervals`, the model keeps the errors of held-out rows.
     """
     if isinstance(label, np.ndarray):
         label = check_label_array(label, source.rows)

@@ -233,7 +233,7 @@ class SearchSpace:
         return _FOR_ONE_ENSEMBLE if self._ensembles == 1 else _FOR_SEVERAL
 
     def with_trees(self, best: Candidate) -> Iterator[Candidate]:
-        """Yield the best candidate with trees, raw columns with trees, and only trees, if trees suit the table."""
+        """Yield three candidates if trees suit the table: the best and raw columns, both with trees, and only trees."""
         few, width = len(self.table.labels) < _LEAST_ROWS_FOR_TREES, self.table.width
         if not few and 0 < width <= _MOST_FOR_TREES and self.without_library is None:
             grown = replace(best, trees=self._growths[0], tree_columns=self._tree_columns)

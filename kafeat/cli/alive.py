@@ -1,6 +1,6 @@
-"""Progress lines of a command whose stderr is not a terminal: one about its start, and one per minute.
+"""Progress lines of a command whose stderr is not a terminal: one when it starts, and one per minute.
 
-As text, a command that takes less than a minute writes neither, so that cron sends no mail about it.
+Text output has the first line only after a minute, so that cron sends no mail about short commands.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kafeat.cli import log
 
 
 class Alive:
-    """Writes lines in place of a progress bar, and has the methods of rich's bar that report progress."""
+    """Writes lines instead of a progress bar. It has the methods of `rich.progress.Progress` that are called here."""
 
     def __init__(self, unit: str) -> None:
         self._unit = unit
@@ -22,7 +22,7 @@ class Alive:
         self._done, self._since, self._told = 0, time.monotonic(), False
 
     def add_task(self, what: str, *, total: int | None, counted: bool) -> Any:
-        """Note what the command does from now on. In JSON or with -v, also write that the command has started."""
+        """Begin a phase with the name `what`. In JSON or with -v, also write once that the command has started."""
         self._what, self._total, self._counted = what, total, counted
         self._done, self._since = 0, time.monotonic()
         if log.as_json() or log.settings.verbose:
@@ -30,7 +30,7 @@ class Alive:
         return 0
 
     def remove_task(self, _task: Any) -> None:
-        """Do nothing, because the next task takes the place of this one."""
+        """Do nothing, because the next call of `add_task` replaces the phase."""
 
     def advance(self, _task: Any, done: int) -> None:
         """Add `done` to the number of finished rows or parts."""
@@ -54,7 +54,7 @@ class Alive:
             )  # fmt: skip
 
     def _tell_count(self, done: int, total: int | None, seconds: float) -> None:
-        unit, rate = self._unit, done / max(seconds, 1e-3)  # a phase may have begun just now
+        unit, rate = self._unit, done / max(seconds, 1e-3)  # no division by 0 if the phase has just begun
         left = None if total is None or not done else max(0.0, (total - done) / rate)
         log.say(
             f"{self._what}: {amount(done, total, unit, rate, left)}", "progress",
@@ -64,7 +64,7 @@ class Alive:
 
 
 def amount(done: int, total: int | None, unit: str, speed: float | None, left: float | None) -> str:
-    """Return progress as text, such as `1,000 of 5,000 rows, 250 rows/s, 0:00:16 left`, as far as it is known."""
+    """Return progress as text, such as `1,000 of 5,000 rows, 250 rows/s, 0:00:16 left`, without what is None."""
     of = "" if total is None else f" of {total:,}"
     fast = "" if speed is None else f", {speed:,.{0 if speed > 10 else 1}f} {unit}/s"
     return f"{done:,}{of} {unit}{fast}" + ("" if left is None else f", {timedelta(seconds=round(left))} left")

@@ -12,7 +12,7 @@ from kafeat.cli.alive import amount
 
 
 class _State(ProgressColumn):
-    """The amount done, the speed in the last half minute and the time left or, for an uncounted phase, its time."""
+    """The text after the bar: amount done, recent speed and time left, or the elapsed time of an uncounted phase."""
 
     def __init__(self, unit: str) -> None:
         super().__init__()

@@ -40,7 +40,7 @@ class Formatter(click.HelpFormatter):
 
 
 class Context(click.Context):
-    """A context with the colour setting of the command line."""
+    """A context of click that has the formatter above, and colours if stdout gets them."""
 
     formatter_class = Formatter
 
@@ -58,7 +58,7 @@ class GroupedOption(click.Option):
 
 
 def color_option(*variables: str) -> click.Option:
-    """Return --color, which may stand before or after the command. `log.apply_color` reads it earlier."""
+    """Return --color for the help. Click only checks its value, because `log.apply_color` has read it before."""
     return GroupedOption(
         ["--color"], group="Messages", rare=True, type=click.Choice(log.COLORS), expose_value=False,
         envvar=variables, allow_from_autoenv=False,
@@ -127,7 +127,7 @@ def warn_of_unknown_variables(group: click.Command) -> None:
 
 
 def _commands(group: click.Command) -> Iterator[click.Command]:
-    """Yield the commands of a group. Importing them takes 20 ms."""
+    """Yield the commands of a group, whose modules are imported for this in 20 ms."""
     if isinstance(group, click.Group):
         context = Context(group)
         yield from filter(None, (group.get_command(context, name) for name in group.list_commands(context)))
@@ -141,7 +141,7 @@ def settings(command: click.Command) -> Iterator[click.Option]:
 
 
 def _variables(command: str, option: click.Option) -> list[str]:
-    """Return the variables of an option, KAFEAT_TRANSFORM_JOBS before KAFEAT_JOBS."""
+    """Return the variables of an option by precedence, such as KAFEAT_TRANSFORM_JOBS, then KAFEAT_JOBS."""
     name = long_name(option).lstrip("-").replace("-", "_").upper()
     commands = (command, *_SAME_AS.get(command, ()))
     own = [f"{_PREFIX}{one.replace('-', '_').upper()}_{name}" for one in commands]
@@ -180,9 +180,9 @@ _FROM = {
 
 
 class GroupedCommand(click.Command):
-    """A command whose help groups its many options: first its own, then those that commands share.
+    """A command whose help groups its options: first those of this command, then those that several commands have.
 
-    If there are more than 20, only `--help-all` shows the rare ones.
+    If a command has more than 20 options, only `--help-all` shows the rare ones.
     """
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -227,7 +227,7 @@ class GroupedCommand(click.Command):
 
 
 def command(short_help: str, examples: str) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return the decorator of a command, with its line in the list of commands and its examples."""
+    """Return a decorator that makes a command. `short_help` is its line in the list of commands."""
     return click.command(cls=GroupedCommand, short_help=short_help, epilog=f"\b\n{examples}")
 
 

@@ -29,7 +29,7 @@ _ALLOWED = (
 
 
 class ExperimentName(FileName):
-    """The name of an experiment of the package, or the path of a YAML file with another one."""
+    """The name of a built-in experiment, or the path of a YAML file with an experiment of the user."""
 
     def __init__(self) -> None:
         super().__init__("config", "the experiment")
@@ -99,7 +99,7 @@ def _as_typed(value: Any, multiple: bool) -> str | list[str]:
 
 
 def _list(context: click.Context, _option: click.Parameter, asked: bool) -> None:
-    """Print the experiments of the package."""
+    """Print the built-in experiments."""
     if not asked or context.resilient_parsing:
         return
     from kafeat.config.experiment import experiment_names, load_experiment
@@ -113,8 +113,8 @@ def _list(context: click.Context, _option: click.Parameter, asked: bool) -> None
 experiment = options.option(
     "--experiment", rare=True, type=ExperimentName(), is_eager=True, callback=_use_options, metavar="NAME|FILE.yaml",
     allow_from_autoenv=False,
-    help="Evaluate the maps of an experiment that kafeat has, or of a file of the same form. Other options override "
-    "its own.",
+    help="Evaluate the maps of a built-in experiment, or of your own YAML file of the same form. Other options "
+    "override those of the experiment.",
 )  # fmt: skip
 list_experiments = options.option(
     "--list-experiments", rare=True, is_flag=True, is_eager=True, expose_value=False, callback=_list,
@@ -157,7 +157,7 @@ list_experiments = options.option(
 )  # fmt: skip
 @options.option(
     "--min-coverage", rare=True, type=click.FloatRange(0.0, 1.0), metavar="C",
-    help="With --all-rows: exit with code 6 if the intervals or sets of --interval hold fewer of the labels.",
+    help="With --all-rows: exit with code 6 if the intervals or sets of --interval hold a smaller share of labels.",
 )  # fmt: skip
 @options.reading
 @options.log_format
@@ -212,7 +212,7 @@ def evaluate(
 def _named(
     data: str, experiment: str | None, models: Sequence[str], configs: Sequence[str]
 ) -> dict[str, str]:
-    """Return the name of the data, and of the experiment or the only model, under the keys of JSON."""
+    """Return the entries of the JSON file that name the input: `data`, and `experiment` or a single `model`."""
     if experiment is not None:
         return {"experiment": experiment, "data": without_secrets(data)}
     model = {"model": without_secrets(models[0])} if len(models) == 1 and not configs else {}
@@ -258,7 +258,10 @@ def _drop_idle_defaults(values: dict[str, Any], experiment: str | None) -> None:
 def _recipes(
     configs: tuple[str, ...], experiment: str | None
 ) -> tuple[list[NamedRecipe | str], AbstractContextManager[None]]:
-    """Return the recipes of the experiment and of --config, and a context in which errors name the table to use."""
+    """Return the recipes of the experiment and of --config, and a context for reading the data.
+
+    In this context, errors about the data name the table that the experiment needs.
+    """
     if experiment is None:
         return list(configs), nullcontext()
     from kafeat.config.experiment import load_experiment
@@ -270,7 +273,7 @@ def _recipes(
 
 @contextmanager
 def _expecting(experiment: str, table: str) -> Iterator[None]:
-    """Add the table that the experiment needs to errors about the data."""
+    """Append the name of the table that the experiment needs to an error about the data."""
     try:
         yield
     except DataError as error:
@@ -278,7 +281,7 @@ def _expecting(experiment: str, table: str) -> Iterator[None]:
 
 
 def _refuse_idle(labels: tuple[str, ...], learner: str, min_score: float | None) -> None:
-    """Refuse options that would have no effect."""
+    """Refuse options that have no effect without --label, or --tau with a learner other than dual_l1."""
     if min_score is not None and not labels:
         raise UsageError("--min-score: expected --label, because there is no score without one")
     for name in options.given(("learner", "task", "tau", "penalty", "scoring", "interval")):

@@ -31,7 +31,7 @@ from kafeat.study.tables import (
 
 
 def notes(report: Report, details: bool) -> Iterator[str]:
-    """Yield notes that qualify scores and errors and, with `details`, an equivalent model and ratios of times."""
+    """Yield notes that qualify scores and errors, such as rows that a map had seen; with `details`, also `_details`."""
     records, labelled = report.records, is_scored(report.summaries[0])
     yield from _of_records(records, details or not labelled)
     for which, text in (("raw", "the raw columns"), ("map", "the features"), ("exact", "the exact kernel")):
@@ -47,7 +47,7 @@ def notes(report: Report, details: bool) -> Iterator[str]:
 
 
 def _details(report: Report) -> Iterator[str]:
-    """Yield the equivalent model of scikit-learn, and ratios of times."""
+    """Yield the same model as a call of scikit-learn, and the times of the map and of the exact kernel machine."""
     tested, entries = report.records[0].scored.tested, report.summaries
     same = [tested[which].get("equivalent") for which in ("model", "map") if which in tested]
     if any(same) and len(report.records) == 1:
@@ -57,7 +57,10 @@ def _details(report: Report) -> Iterator[str]:
 
 
 def _of_records(records: Sequence[Record], errors: bool) -> Iterator[str]:
-    """Yield notes about the rows of each record and, with `errors`, about its exact kernel, each note only once."""
+    """Yield notes about rows that the map had seen when fitting and, with `errors`, about the exact kernel.
+
+    A note that holds for several records is yielded once.
+    """
     said = set()
     for record in records:
         about, name = record.about, record.about["map"]
@@ -145,7 +148,7 @@ class _Printer:
 
 
 def show(report: Report, scoring: Sequence[str] = (), details: bool = False) -> None:
-    """Print the answer, the tables and the notes of an evaluation. `scoring` names additional scores to show."""
+    """Print the conclusion, the tables and the notes of an evaluation. `scoring` names additional scores to show."""
     printer, entries = _Printer(), report.summaries
     labelled = is_scored(entries[0])
     for line in answer(report):
@@ -173,14 +176,14 @@ def show(report: Report, scoring: Sequence[str] = (), details: bool = False) -> 
 
 
 def _show_promises(printer: _Printer, about: Entries, model: Entries) -> None:
-    """Print coverage, score and calibration next to those of the rows that were held out when fitting."""
+    """Print coverage, score and calibration error twice: of rows that were held out when fitting, and of these rows."""
     held = model["held_out"]
     rows = [
         (f"coverage of {one['level']:.0%}", one["level"], one["coverage"], one["p_value"])
         for one in model["coverage"]
     ]
-    # Both R² are relative to the variance of the training rows, because the variance of these rows may differ.
-    name = "accuracy" if about["task"] == "classification" else "R² by the variance of the fit"
+    # Both R² divide by the variance of the training rows, so that they can be compared.
+    name = "accuracy" if about["task"] == "classification" else "R² by the variance of training rows"
     rows.append((name, held["score"], held["score_here"], held["p_value"]))
     if "calibration_error" in held:
         here = model["calibration_error"], held["calibration_p_value"]

@@ -9,7 +9,7 @@ import click
 from kafeat.cli import log, options
 from kafeat.cli.command import command
 
-# Without -v, at most this many columns are shown with their share of a metric, and this many values of a search.
+# Without -v, at most this many columns that a metric stretches are shown, and at most this many values of a search.
 _MOST_SHOWN = 8
 
 
@@ -119,7 +119,7 @@ def _show_origin(origin: dict[str, Any], verbose: bool) -> None:
     for search in origin.get("searches", []):
         _show_search(search, verbose)
     if origin.get("split"):
-        log.show(f"split: {origin['split']} (fitted on its rows of train alone)")
+        log.show(f"split: {origin['split']} (fitted only on the rows that it marks as train)")
     label = origin["label"]
     log.show(f"labels: {', '.join(label)}" if isinstance(label, list) else f"label: {label or 'none'}")
     if verbose:
@@ -132,8 +132,8 @@ def _spelled(wide: int, steps: int) -> str:
     return f"steps[0]{f' to steps[{wide - 1}]' if wide > 1 else ''}; then values are cast to float32"
 
 
-def _told(step: dict[str, Any], verbose: bool) -> list[str]:
-    """Return the parameters to show: without -v, those in the config, and those that were chosen when fitting."""
+def _shown_parameters(step: dict[str, Any], verbose: bool) -> list[str]:
+    """Return the names of parameters to show: with -v all, else those without their default or chosen when fitting."""
     from pydantic_core import to_jsonable_python
 
     from kafeat.registry import step_class
@@ -154,7 +154,7 @@ def _show_step(i: int, step: dict[str, Any], verbose: bool) -> None:
     from kafeat.errors import counted
 
     maps = () if verbose else step.get("maps", ())
-    shown = [f"{name}: {step[name]}" for name in _told(step, verbose)]
+    shown = [f"{name}: {step[name]}" for name in _shown_parameters(step, verbose)]
     log.show(f"steps[{i}] {step['kind']}" + (f" ({', '.join(shown)})" if shown else ""))
     for part in maps:
         of = "" if part["columns"] is None else f" of {counted(len(part['columns']), 'column')}"
@@ -167,7 +167,7 @@ def _show_step(i: int, step: dict[str, Any], verbose: bool) -> None:
         log.show(f"    {name}: {shape} {array['dtype']}, {array['bytes']:,} bytes")
     if "importance" in step:
         log.show(f"    stretches most: {_heaviest(step['importance'])}")
-        log.show("    (no measure of what columns are worth: evaluate --report measures that)")
+        log.show("    (this is not the importance of columns, which evaluate --report measures)")
         log.show(
             f"    directions with 90 % of the weight: {step['directions']} of {step['arrays']['spectrum']['shape'][0]}"
         )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """The command that runs, with the files that it reads and writes, as given, its threads and its start time."""
+    """The running command: its tables and outputs as the user names them, the value of --jobs, and when it started."""
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Work:
 
     @property
     def files(self) -> dict[str, str]:
-        """The first file that the command reads and the first that it writes, if there are any."""
+        """The first table that the command reads, as `input`, and the first file that it writes, as `output`."""
         both = (("input", self.reads), ("output", self.writes))
         return {name: without_secrets(files[0]) for name, files in both if files}
 
@@ -54,7 +54,7 @@ class Settings:
     verbose: bool = False
     work: Work = field(default_factory=Work)
     summary: str = "done"
-    """The message of the last line in JSON, which also holds `figures`."""
+    """The message of the last line in JSON. The entries of `figures`, such as the number of rows, stand there too."""
     figures: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -99,9 +99,9 @@ def warn(message: str) -> None:
 
 
 def summarize(line: str, **figures: object) -> None:
-    """Write the summary of a command on a terminal or with -v, but not in cron jobs; -v adds versions and machine.
+    """Write the summary of a command if stderr is a terminal or with -v, which adds versions and the machine.
 
-    In JSON it is the last line, with the figures.
+    In JSON, `end` writes it with the figures as the last line.
     """
     settings.summary, settings.figures = line, figures
     if not as_json() and (settings.verbose or sys.stderr.isatty()):
@@ -114,7 +114,7 @@ def summarize(line: str, **figures: object) -> None:
 
 
 def listener() -> Listener:
-    """Return a listener that writes the messages of a fit."""
+    """Return a listener that writes the messages of a fit to this log."""
     from kafeat.jobs.fit.messages import Listener
 
     return Listener(inform=say, warn=warn)

@@ -41,10 +41,10 @@ class Interrupted(BaseException):
 
 NAMES = {int(signal.SIGINT): "interrupted", int(signal.SIGTERM): "terminated"}
 _received: int | None = None
-# Seconds from a signal to the end of the process, and seconds to write the last line to a pipe that nobody reads.
-_GRACE, _LAST_LINE = 3.5, 0.5
-_CALLED_OFF = 30  # seconds for an upload to clean up its bucket
-_SHOW_CURSOR = "\x1b[?25h"  # progress bars hide it
+# The process ends `_GRACE` seconds after a signal. It waits up to `_UPLOAD` seconds more until a partial upload is
+# removed from its bucket, and `_LAST_LINE` seconds for the last line, because a pipe may have no reader.
+_GRACE, _UPLOAD, _LAST_LINE = 3.5, 30, 0.5
+_SHOW_CURSOR = "\x1b[?25h"  # for the terminal, because progress bars hide the cursor
 
 
 def listen() -> None:
@@ -56,7 +56,7 @@ def listen() -> None:
 def watch_signals() -> None:
     """End the process some seconds after a signal, even if the main thread is still in a long call of a library.
 
-    Python runs signal handlers only between two bytecodes, but a pipe receives the signal at once.
+    Python runs signal handlers only between two bytecodes, so a thread reads the signal from `signal.set_wakeup_fd`.
     """
     theirs, ours = os.pipe()
     os.set_blocking(ours, False)
@@ -69,7 +69,7 @@ def _watch(pipe: int) -> None:
     while number not in NAMES:
         number = os.read(pipe, 1)[0]
     time.sleep(_GRACE)
-    for _ in range(_CALLED_OFF):
+    for _ in range(_UPLOAD):
         if uploads_to_call_off:
             time.sleep(1.0)
     code = 128 + number
@@ -209,7 +209,7 @@ def main() -> NoReturn:
         log.settings.log_format = "json"
     log.apply_color(sys.argv)
     code = _run()
-    with suppress(Interrupted, Terminated, OSError):  # a second signal, or no room for the last line
+    with suppress(Interrupted, Terminated, OSError):  # a second signal, or a full disk
         remove_ours()
         sys.stderr.flush()
     # Not sys.exit: after a signal, a thread of Arrow may wait for the interpreter, which would then wait for the thread
@@ -223,7 +223,7 @@ def _mend_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # 0 is opened for writing and 1 for reading, so that using them still fails.
+            # stdin is opened for writing, and stdout for reading, so that using them still fails.
             os.open(os.devnull, flags)
     if sys.stdout is None:
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  # for the life of the process
@@ -249,12 +249,12 @@ def _run() -> int:
         code = getattr(error, "exit_code", Interrupted.exit_code)
         return log.error(_noted(NAMES[code - 128], error), code, retry=True)
     except SystemExit:
-        # With standalone_mode off, click and rich exit in two cases: the reader of a pipe closed it, or a shell asked
-        # for completions.
+        # With standalone_mode off, click and rich exit in two cases: the reader of our pipe has closed it, or a shell
+        # wanted completions.
         return 0
     except OSError as error:
         return log.error(f"{error.filename or 'system'}: {error.strerror or error}", 5, may_pass(error))
-    except Exception as error:  # no memory or thread, or a bug
+    except Exception as error:  # out of memory or threads, or a bug
         if no_room(error):
             told = f" ({error})" if str(error) else ""
             return log.error(f"out of memory{told}: lower chunk_rows, n_components or --jobs", 5, retry=True)

@@ -136,9 +136,7 @@ def _type_of(kind: str, says: Option) -> click.ParamType[Any] | None:
 def _made_from(one: Field[Any], says: Option) -> Callable[[F], F]:
     names = says.names or (f"--{one.name.replace('_', '-')}",)
     required, flag = one.default is MISSING, one.type == "bool"
-    number = (
-        str(one.type).removesuffix(" | None") == "float"
-    )  # the bounds of a sequence are checked elsewhere
+    number = str(one.type).removesuffix(" | None") == "float"  # for a sequence, the job checks the bounds
     return option(
         one.name,
         *names,

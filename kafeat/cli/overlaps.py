@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 class FileName(click.types.StringParamType):
     """A file or folder name, which a shell completes. An environment variable separates several names by `:`.
 
-    `use` says how the command uses it: it reads data, a config or another file, or it writes a model, another output,
-    the result of a search with a journal next to it, or a folder of pages. `what` names the file in messages.
+    `use` is how the command uses it. The command reads "data", a "config" or another "file". It writes a "model",
+    "pages" in a folder, another "output", or the config of a "search", with a journal next to it. `what` is for
+    messages.
     """
 
     envvar_list_splitter = os.pathsep
@@ -38,7 +39,7 @@ class FileName(click.types.StringParamType):
         return self.use in ("model", "output", "search", "pages")
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        # The content of a config is kept, because the check of overlaps and the command read it, and it may be a pipe.
+        # A config is read by the check of overlaps and by the command. If it is a pipe, it can be read only once.
         name = super().convert(value, param, ctx)
         return ReadOnce(name) if self.use == "config" and not isinstance(name, ReadOnce) else name
 
@@ -74,7 +75,7 @@ def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> Non
 
 
 def _read(kind: FileName, given: str, place: Location, remote: bool) -> list[InputPlace]:
-    """Return all files that an input consists of. Remote data sets are listed only if an output is `remote`."""
+    """Return all files of an input. With `remote`, which is True if an output is remote, list remote folders too."""
     from kafeat.jobs.transform.overlaps import InputPlace
 
     match kind.use:
@@ -120,7 +121,7 @@ def names_of(command: click.Command, values: Mapping[str, Any]) -> tuple[tuple[s
 
 
 def _rows_of(config: str) -> tuple[Location, ...]:
-    """Return the files of rows that a config names. If the config cannot be read, the command itself reports that."""
+    """Return the files of rows, such as landmarks, that a config names. If it is invalid, the command reports that."""
     from kafeat.config import load_config
 
     with suppress(KafeatError):

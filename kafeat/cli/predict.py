@@ -15,7 +15,7 @@ _NOT_HERE = ("color", *(one.name for one in fields(FeatureOptions)))
 HELP = """Write the prediction for every row of IN to OUT. `-` is stdin or stdout, in CSV or Arrow.
 
 MODEL ends in a predictor, such as `- kind: ridge`. OUT has the column `prediction` (`prediction_LABEL` for several
-labels) and for classes `probability_CLASS`. NPY holds the probabilities or numbers alone. `--interval` adds `lower` and
+labels) and for classes `probability_CLASS`. NPY holds only probabilities or numbers. `--interval` adds `lower` and
 `upper`, or for classes `set_CLASS`. Everything else is as in `kafeat transform`, which writes the same for such a
 model.
 """

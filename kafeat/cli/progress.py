@@ -125,7 +125,7 @@ def _spelled(search: Search, trial: Trial) -> str:
 
 
 def _table(search: Search, trial: Trial, seconds: float | None, trials: int | None) -> Table:
-    """Return the best trials of the largest size so far, and the state of the search."""
+    """Return a table of the best trials so far, among those with the most rows, and of the time that is left."""
     from rich.table import Table
 
     leaders = search.leaderboard()[:_SHOWN]

@@ -64,7 +64,7 @@ def transform(
 
 
 run_transform: Any = transform.callback
-"""The function of the command without environment variables and checks, which `predict` calls as well."""
+"""The function of the command, for `predict`. It has no checks of variables and overlaps, as `predict` has its own."""
 
 
 def _run(request: DatasetRequest, idle: list[str]) -> None:
@@ -100,9 +100,9 @@ _SAID_OF = {
         "of an earlier run were removed, as their parts failed",
     ),
     "removed": ("was removed, as its input is gone", "were removed, as their inputs are gone"),
-    "unknown_files": ("is not a part, but is read with them", "are not parts, but are read with them"),
+    "unknown_files": ("is not a part, but will be read as one", "are not parts, but will be read as such"),
 }
-"""For each list of files in a result, what to say about one file and about several files."""
+"""For each list of files in a `DatasetResult`, the end of a warning about one file, and about several files."""
 
 
 def _warn(target: Location, names: tuple[str, ...], what: str) -> None:
@@ -117,11 +117,10 @@ def _summarize(
 ) -> None:
     """Write the summary, and a warning with the number of bad rows, which are missing or null in the output.
 
-    `rows_made` are the rows that this run has read, without those of kept parts.
+    `rows_made` is the number of rows that this run has read. Rows of parts from an earlier run do not count.
     """
-    clipped = (
-        f"; {counted(done.clipped, 'value')} beyond the range of the fit were clipped" if done.clipped else ""
-    )
+    values = counted(done.clipped, "value")
+    clipped = f"; {values} outside the range of the training rows were clipped" if done.clipped else ""
     log.summarize(
         f"{what} x {done.columns:,} {done.what} in {done.seconds:.2f} s{clipped}",
         rows=done.rows_read, rows_per_second=round(rows_made / max(done.seconds, 1e-3), 3),

@@ -66,7 +66,7 @@ def tune(
     replace = _may_replace(config, json_file, model, overwrite, options["resume"])
 
     def write(result: Tuning) -> None:
-        progress.close()  # because it captures standard output
+        progress.close()  # the live table captures standard output
         nonlocal signalled
         if result.interrupted:
             signalled = forget()
@@ -90,16 +90,14 @@ def tune(
 def _may_replace(
     config: str, json_file: str | None, model: str | None, overwrite: bool, resume: bool
 ) -> bool:
-    """Return true if a config may be replaced. Refuse places that cannot be written to."""
+    """Return True if an existing config may be replaced. Refuse outputs that cannot be written."""
     from kafeat.cli.json_output import check_json
     from kafeat.errors import UsageError
     from kafeat.io.storage.atomic import check_place
 
     place = located(config)
     if resume and journal_of(place) is None:
-        raise UsageError(
-            f"--resume: expected an output on this machine, next to which the journal is, got {place}"
-        )
+        raise UsageError(f"--resume: expected a local file, because the journal lies next to it, got {place}")
     replace = overwrite or (resume and _chosen_before(place))
     if config != "-":
         check_place(place, replace)
@@ -119,7 +117,7 @@ def _write_config(config: str, result: Tuning, replace: bool) -> None:
 
 
 def _chosen_before(place: Location) -> bool:
-    """Return true for a config that a search has written."""
+    """Return True if this is a config that `kafeat tune` has written, by its first line."""
     from kafeat.study.tune.notes import CHOSEN
 
     if place.kind() != "file":
@@ -147,7 +145,9 @@ def _report(
             for row in result.curve
         ]
     lines += [f"terms: {'; '.join(result.terms)}"] if result.terms else []
-    notes = result.notes[1:-1]  # the first one was shown before the search
+    notes = result.notes[
+        1:-1
+    ]  # the first was shown before the search; the last, on how to repeat it, is for the config
     lines += [f"note: {note}" for note in notes[:_MOST_NOTES]]
     lines += [f"{counted(len(notes) - _MOST_NOTES, 'more note')} in {config}"] if notes[_MOST_NOTES:] else []
     if ended is not None:

@@ -293,7 +293,7 @@ def test_transform_says_how_many_values_were_clipped(run, tmp_path):
     for name, data, said in (("beyond", 2.0 * seen, True), ("within", seen, False)):
         np.save(tmp_path / f"{name}.npy", data)
         done = run("transform --model m.joblib", f"{name}.npy", "z.npy", "-v", cwd=tmp_path)
-        assert ("; 6 values beyond the range of the fit were clipped\n" in done.stderr) == said
+        assert ("; 6 values outside the range of the training rows were clipped\n" in done.stderr) == said
         assert ("clipped" in done.stderr) == said
 
 

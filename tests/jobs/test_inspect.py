@@ -47,7 +47,7 @@ def test_the_split_of_a_fit_is_shown(run, tmp_path):
     kafeat.fit({"steps": ["standardize"]}, table, split="part").save(tmp_path / "m.joblib")
     found = run("inspect", tmp_path / "m.joblib").stdout
     assert "fitted on 2 of 3 rows of " in found
-    assert "\nsplit: part (fitted on its rows of train alone)\n" in found
+    assert "\nsplit: part (fitted only on the rows that it marks as train)\n" in found
 
 
 def test_internals_and_defaults_are_shown_only_with_verbose(run, tmp_path):

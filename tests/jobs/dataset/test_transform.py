@@ -366,7 +366,7 @@ def test_a_broken_link_is_a_part_that_fails(in_process, model, tmp_path):
     done = in_process(*command, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
         0,
-        "note: out: 1 file is not a part, but is read with them: d.csv\n",
+        "note: out: 1 file is not a part, but will be read as one: d.csv\n",
     )
 
 
@@ -402,7 +402,7 @@ def test_the_command_says_what_was_removed_and_what_is_strange(in_process, model
     assert [(line["level"], line["message"]) for line in told if line["level"] != "info"] == [
         ("warning", f"{out}: 1 file has no good row: year=2023/b.parquet"),
         ("warning", f"{out}: 4 files were removed, as their inputs are gone: {gone}"),
-        ("warning", f"{out}: 1 file is not a part, but is read with them: one.txt"),
+        ("warning", f"{out}: 1 file is not a part, but will be read as one: one.txt"),
     ]
 
 

@@ -57,10 +57,7 @@ def _details(report: Report) -> Iterator[str]:
 
 
 def _of_records(records: Sequence[Record], errors: bool) -> Iterator[str]:
-    """Yield notes about rows that the map had seen when fitting and, with `errors`, about the exact kernel.
-
-    A note that holds for several records is yielded once.
-    """
+    """Yield notes, each once, about rows that a map saw when fitting and, with `errors`, about its exact kernel."""
     said = set()
     for record in records:
         about, name = record.about, record.about["map"]

@@ -88,7 +88,7 @@ def _empty_as(value: Any) -> Any:
 
 
 def _is_flat(value: dict[str, Any] | list[Any]) -> bool:
-    """Return true if a dict or list holds only plain values and lists of these, so that it is readable on one line."""
+    """Return true if a dict or list holds no other dicts and no arrays, so that it is readable on one line."""
     inner = value.values() if isinstance(value, dict) else value
     return all(
         _is_flat(one) if isinstance(one, list) else not isinstance(one, dict | np.ndarray) for one in inner

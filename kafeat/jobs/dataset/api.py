@@ -43,7 +43,7 @@ def transform_parts(request: DatasetRequest, announce: Announce | None = None) -
     request.check()
     shared_map, listed = request.shared_map, plan_parts(request)
     with making(*request.folders) as make_folder, owning(*request.folders) as token:
-        # While the guard is held, to rename or remove files, no other run can take over the folders.
+        # Files are renamed and removed inside `with guard()`, during which no other run can take over the folders.
         writing = replace(request.writing, guard=token.publishing)
         request = replace(request, model=shared_map, writing=writing)
         plan = DatasetPlan.of(request, listed)
@@ -159,7 +159,7 @@ def _recorded(
     place: Location | None,
     spell: Callable[[dict[str, Any]], str],
 ) -> Iterator[None]:
-    """Write the record of a run at the end of the block, even after an error. The block adds its result to `known`.
+    """Write the record of a run to `place` after the block, even after an error. The block adds its result to `known`.
 
     The file is opened first, so that a path that cannot be written to is reported before the work begins.
     """
@@ -171,7 +171,7 @@ def _recorded(
         with beside(place, request.writing.fsync) as file:
             try:
                 yield
-            except UsageError:  # write no record: its file may be the wrong option
+            except UsageError:  # write no record: `place` itself may be the mistake
                 raise
             except BaseException as error:
                 failure = error

@@ -32,25 +32,25 @@ _ALIKE = 10
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetResult:
-    """The result of a run over the parts of a data set; rows, bytes and values are sums over all of them.
+    """The result of a run over the parts of a data set. Numbers of rows, bytes and values are sums over all parts.
 
     Attributes:
         rows, rows_read, columns, what, seconds, clipped, bad_rows, first_bad_row, scale: As in a `TransformResult`.
         parts: Number of parts in the output folder, kept ones included.
         kept: Number of parts that a previous run had written.
-        rows_made: The rows read for the other parts.
+        rows_made: Number of rows that this run read to write the other parts.
         bytes: Size of the parts.
         failed: Parts that could not be written.
         removed: Parts of the previous run that were removed, because they no longer have an input.
         unknown_files: Files in the output folder that no run of kafeat wrote.
         stopped: Why the run ended before all parts were tried; None if it did not.
-        unknown: The first part and its columns with only unknown categories; None if there are none.
+        unknown: Name of a part, and of its columns in which no category is known to the map; None if all have some.
         made_again: Parts that a second worker made after the first worker was lost.
         lost: Parts that could not be written and whose earlier output, made from another input, was removed.
         without_good: Names of the parts that have no rows, or only bad ones.
-        largest_drift: The largest drift of the parts whose drift is known, None if there are none.
+        largest_drift: The largest drift of a part; None if it was not measured for any part.
         drifts_known: Number of parts whose drift is known, kept ones included.
-        least_p_value: The least p-value of the parts whose features' mean was tested, None if there are none.
+        least_p_value: The least p-value of a test of a part's mean features; None if no part was tested.
     """
 
     rows: int
@@ -82,7 +82,7 @@ class DatasetResult:
 class Journal:
     """A manifest that is rewritten during a run, so that a killed run loses only its last seconds.
 
-    It also holds the records of the previous run whose hashes the run has still to compare.
+    Parts of the previous run stay in it until a worker has compared their hashes.
     """
 
     def __init__(self, folder: Location, plan: DatasetPlan, guard: Guard) -> None:
@@ -122,7 +122,7 @@ class Journal:
         return repeating(lambda: self.write() if self._next < math.inf else None, _MINUTE, "kafeat-manifest")
 
     def must_stop(self, most: int | None) -> bool:
-        """Return true if more than `most` parts have failed or, with None, more than ten, all with the same error."""
+        """Return true if more than `most` parts have failed or, if `most` is None, the first eleven in the same way."""
         failed = len(self._failures)
         if most is not None and failed > most:
             self.stopped = f"{failed:,} parts failed, more than --max-failures {most}"
@@ -166,7 +166,7 @@ class Journal:
         self._next = ended + max(_SECONDS, _SHARE * (ended - started))
 
     def leave(self, error: BaseException, new: bool) -> None:
-        """Save the state of a run that an error ends early, or remove the manifest of a `new` folder without parts."""
+        """Write the manifest of a run that `error` ends early. If the folder is `new` and empty, remove it instead."""
         if self._next == math.inf:
             return
         if new and not self._failures and all(is_hidden(entry.name) for entry in self._folder.listed()):
@@ -183,7 +183,7 @@ class Journal:
         self.write(state=state, exit_code=code, end=now(), seconds=round(seconds, 3), stopped=self.stopped)
 
     def result(self, kept: int, outputs: Outputs, seconds: float, **files: tuple[str, ...]) -> DatasetResult:
-        """Sum up the parts. `files` are fields of the result that only the caller knows."""
+        """Sum up the parts. `files` are three more fields of the result: `removed`, `unknown_files` and `lost`."""
         records = sorted(self._records.values(), key=lambda one: one.name)
         bad = (f"{one.name}: {one.first_bad_row or 'a row'}" for one in records if one.bad_rows)
         drifts = [record.drift for record in records if record.drift is not None]

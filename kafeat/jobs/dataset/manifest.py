@@ -35,7 +35,7 @@ class File(_Entry):
     stamp: str
 
     def is_at(self, place: Location, stamp: str) -> bool:
-        """Return true if the file at a place, which now has this stamp, is unchanged by its stamp or by its hash."""
+        """Return true if the file at `place`, which now has this `stamp`, still has the same stamp or the same hash."""
         return stamp == self.stamp or (self.sha256 is not None and place.digest() == self.sha256)
 
 
@@ -47,7 +47,7 @@ class Drift(_Entry):
 
 
 class PartRecord(_Entry):
-    """A part that is done.
+    """A finished part.
 
     `only` holds the first row of its input and the row after the last one, or None for all rows. `first_bad_row` names
     a row and its problem, if any row is bad. `drift` and `p_value` (of the test of the features' mean) are None if
@@ -74,7 +74,7 @@ class PartRecord(_Entry):
 
 
 class PartFailure(_Entry):
-    """A part that could not be written, the exit code of its error, and true if it may succeed later."""
+    """A part that could not be written, and the exit code of its error. `retry` is true if it may succeed later."""
 
     name: str
     error: str
@@ -89,8 +89,8 @@ class Manifest(_Entry):
     """The state of a run, and where and when it started. `settings` holds the options that affect the bytes of parts.
 
     `stopped` is the reason why parts were not tried. `unknown_files` were in the folder when the run began, and no run
-    had written them. Their key in JSON is `foreign`. `pending` are the parts that the run has still to make: if it is
-    killed, files of these names may be there.
+    had written them. Their key in JSON is `foreign`. `pending` are the parts that the run has still to make. After it
+    was killed, there may be files with these names.
     """
 
     kafeat: str = __version__

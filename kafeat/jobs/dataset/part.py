@@ -37,8 +37,8 @@ _CHECK_SECONDS = 5.0
 class PartTask:
     """Everything that a worker needs to transform a part. It holds names of files, not their data, so it is small.
 
-    `folder` is the output folder of all parts, and the job has the folder of all rejects. `previous` is the record of
-    the part in the previous run, if there is one.
+    `folder` is the output folder of all parts, and `job.rules.rejects` the folder of all rejects. `previous` is the
+    record of the part in the previous run, or None.
     """
 
     part: Part
@@ -57,8 +57,8 @@ class PartTask:
 class Outcome:
     """The result of a part: a record or a failure, and the environment. `made` is false if a previous run wrote it.
 
-    `unknown` names columns of categories of which none is known. `worker` is the process that made the part, and
-    `lost_workers` are processes that were lost while they made it.
+    `unknown` names columns in which the map knows none of the categories. `worker` is the process that made the part,
+    such as `process 7 on host`. `lost_workers` are processes that died or lost their connection while they made it.
     """
 
     record: PartRecord | None
@@ -116,12 +116,12 @@ def record_of(part: Part, done: TransformResult, rejects: Entry | None = None) -
 
 @cache
 def this_environment() -> dict[str, str]:
-    """Return versions and processor of this process for the manifest."""
+    """Return the versions of the libraries and the processor, for the manifest."""
     return {**versions(), **machine()}
 
 
 def liveness_check(guard: Guard, stop: Stop) -> Callable[[int], None]:
-    """Return a callback for every chunk, which raises an error if the run has ended or another run owns the folder."""
+    """Return a function to call for every chunk. It raises an error if the run has ended or lost the folder."""
     last_check = time.monotonic()
 
     def check(_rows: int) -> None:
@@ -193,7 +193,7 @@ def _tasks(request: DatasetRequest, plan: DatasetPlan, parts: list[Part], stop: 
     jobs = max(1, count_jobs(request.engine.jobs) // max(1, len(parts))) if threads else 1
 
     def place(there: Location) -> Location:
-        return there if threads else there.absolute()  # workers may have another current folder
+        return there if threads else there.absolute()  # workers may have another current directory
 
     rules = replace(request.rules, rejects=None if rejects is None else place(rejects))
     job = replace(request.job, rules=rules, jobs=jobs)
@@ -246,7 +246,7 @@ def _text_part(
         check_place(place, replaces)
         done = stream.write_chunks(chunks, place, None, None, start, hashed=True)
     except KafeatError as error:
-        deque(chunks, maxlen=0)  # skip the other rows of the part, or stop at broken text
+        deque(chunks, maxlen=0)  # read up to the next part; broken text raises an error, which ends the run
         return failure_outcome(part.name, error)
     done.seconds = time.perf_counter() - started
     part = replace(part, only=(start, start + done.rows_read))

@@ -13,7 +13,7 @@ from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.transform.transform import OpenTransform
 
 _MOST_LOOKED_AT = 8
-"""Number of parts, spread over all, that are opened before a run to see whether all of them fail."""
+"""At most this many parts, evenly spread, are opened before a run. If all of them fail, the run does not start."""
 
 
 def plan_parts(request: DatasetRequest) -> list[Part] | None:

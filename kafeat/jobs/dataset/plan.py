@@ -56,10 +56,10 @@ class PreviousRun:
 
     @cached_property
     def unknown_files(self) -> frozenset[str]:
-        """The files that no run of kafeat has written, as far as known.
+        """The names of files that no run of kafeat has written.
 
-        A killed run may have written parts that its manifest does not list, so after one, only files that were there
-        before it count. A failed part does not count either: it may have left its file if flushing the folder failed.
+        If the previous run was killed, it may have written files that its manifest does not list. Then only files that
+        were there before it count. A file of a failed part does not count, because the run may have written it.
         """
         before = self.manifest
         others = frozenset(name for name in self.entries if name not in self._records and not is_hidden(name))
@@ -129,7 +129,7 @@ class PreviousRun:
         if tested and (record.p_value is None or record.p_value < (rules.drift_test or 0.0)):
             return False
         entry, rejects = self.rejects.get(rejects_name(record.name)), record.rejects
-        # The rejects must be as the previous run wrote them.
+        # If rejects are wanted, the file of the previous run must still be there unchanged.
         same = entry is not None and rejects is not None and entry.stamp == rejects.stamp
         return rules.rejects is None or same
 
@@ -152,9 +152,9 @@ class PreviousRun:
     ) -> list[str]:
         """Remove outdated parts and their rejects, so that no reader uses them as parts of this run.
 
-        Parts named in `good` stay, and so does every file that no run has written, whatever the manifest contains.
-        Return the names of the removed parts. Before, the manifest of the previous run gets the state of the run `by`,
-        because it is no longer complete.
+        Parts named in `good` stay, and so does every file that no run has written, even if the manifest lists its name.
+        Before anything is removed, the manifest in the folder gets the state of the new run `by`, "running". Return the
+        names of the removed parts.
         """
         pending = {*(self.manifest.pending if self.manifest else ())} - self.unknown_files
         if self.manifest is not None and (pending | self._records.keys()) & self.entries.keys() - good:
@@ -168,7 +168,7 @@ class PreviousRun:
             if remove_part(record, folder, rejects):
                 removed.append(name)
         for name in sorted(pending & self.entries.keys() - good - {*removed}):
-            if folder.holds(name):  # a killed run has made it, and not noted it
+            if folder.holds(name):  # a run made it, and was killed before it wrote that down
                 folder.join(name).remove()
                 removed.append(name)
         return removed
@@ -181,7 +181,7 @@ def _entries(folder: Location) -> dict[str, Entry]:
 def _manifest(folder: Location, overwrite: bool) -> Manifest | None:
     try:
         return read_manifest(folder)
-    except DataError:  # a broken manifest; a system error may pass
+    except DataError:  # a broken manifest
         if overwrite:
             return None
         raise
@@ -228,7 +228,7 @@ class DatasetPlan:
 _NOT_CONTENT = (
     "overwrite", "fsync", "sweep", "guard", "rejects", "drift", "max_drift", "drift_test", "max_bad_rows",
 )  # fmt: skip
-"""Options that do not change the bytes of a part. Rules for bad rows and drift are checked by the record of a part."""
+"""Options that do not change the bytes of a part. `PreviousRun._follows` checks the rules for bad rows and drift."""
 
 _OF_EARLIER: dict[str, object] = {
     "input_format": None, "delimiter": None, "header": True, "format": None, "keep": [], "layout": "columns",

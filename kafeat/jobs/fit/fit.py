@@ -233,7 +233,7 @@ def read_sample(
     except DataError as error:
         if not source.odd_rows or source.odd_rows in str(error):
             raise
-        # The advice on a value of an odd row is about the value, which is none.
+        # The error is about a row whose number of cells is wrong, so advice on how to read the value would mislead.
         odd = re.match("rows? ([0-9]+)", source.odd_rows)
         if odd is not None and spell_row(int(odd[1]) - 1) in str(error):
             raise DataError(f"{str(error).partition(';')[0]}; {source.odd_rows}") from error
@@ -270,7 +270,7 @@ def columns_of(
     """Return the columns that a map of this config reads. The columns in `others` are not features."""
     read, split_by = config.read, SplitBy.of(config)
     include, left_out = config.columns.include, [*config.columns.exclude, *others]
-    if split_by is not None and split_by.column in read.coded:  # a step reads this column
+    if split_by is not None and split_by.column in read.coded:  # a step codes it, so it is a feature
         include = include and tuple(dict.fromkeys((*include, split_by.column)))
         left_out = [name for name in left_out if name != split_by.column]
     missing = takes_missing(step.traits for step in config.map_steps)

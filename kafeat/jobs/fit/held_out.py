@@ -61,7 +61,7 @@ def map_of_rows(
 def learned_map(
     sampled: SampledFit, job: PredictorJob, *, with_mean: bool = False, **how: Any
 ) -> tuple[FeatureMap, PredictorJob]:
-    """Fit a map on a sample of the rows of a job. Return the map, and the job with the folds for a predictor."""
+    """Fit a map on a sample of a job's rows by `SampledFit.learn`. Return the map, and the job with its folds set."""
     streams, jobs = row_streams(sampled.config, job.data, job.listener), count_jobs(job.jobs)
     fm = sampled.learn(job.listener, with_mean=with_mean, all_rows=streams, jobs=jobs, **how)
     return fm, replace(job, folds=Folds.by(sampled.keys))
@@ -74,7 +74,7 @@ def predicted(sampled: SampledFit, job: PredictorJob, rule: RowRule) -> tuple[Fe
 
 
 def results_of(data: TrainingData, fm: FeatureMap, jobs: int | None, what: What = "features") -> LabelledRows:
-    """Return the features, or the predictions, of all rows that the data select, with labels, weights and keys."""
+    """Return features or predictions of the training rows, as if all were one chunk, with labels, weights and keys."""
     starts, taken, results, labels, weights, keys = zip(
         *labelled_rows(data, fm, count_jobs(jobs), what), strict=True
     )

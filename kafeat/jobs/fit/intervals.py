@@ -1,4 +1,4 @@
-"""Fit steps and predictor again without some rows, to get unbiased errors of these if steps learn from labels."""
+"""Fit steps and predictor again without some rows, to get unbiased errors of these, even if steps learn from labels."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from kafeat.registry import build_step
 from kafeat.runtime.environment import count_jobs
 from kafeat.types import Array
 
-# The number of folds, and how many of them are held out in turn, for at least this many rows. With few rows, all folds
-# are held out. With many, a single fold is: a fifth of the rows or, to know 90 % to 0.4 points, about 5,000 rows.
+# For each least number of rows: the number of folds, and how many of them are held out in turn. With many rows, a fold
+# of 5,000 rows is enough, because a coverage of 90 % then has a standard error of 0.4 points.
 _FOLDS_FROM = {0: (8, 8), 1_000: (5, 2), 5_000: (5, 1)}
 _ENOUGH_ROWS = 5_000
 
@@ -38,7 +38,7 @@ def random_folds(rows: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Refit:
-    """Fits a model again without each fold of its data. `more` makes random folds, as many as intervals need."""
+    """Fits `fm` again without each fold. Folds are those that choose a penalty or, with `more`, those for intervals."""
 
     fm: FeatureMap
     sampled: SampledFit
@@ -47,12 +47,12 @@ class Refit:
 
     @property
     def at_random(self) -> bool:
-        """True if folds are random, and as many as intervals need."""
+        """True if the folds are those of `random_folds`: they are for intervals, and the config has no `split_by`."""
         return self.more and self.fm.config.split_by is None
 
     @cached_property
     def folds(self) -> Folds:
-        """The folds of the rows: random ones for intervals, or those that choose the penalty."""
+        """The rule that assigns rows to folds."""
         return Folds(random=random_folds(self.job.summary.rows)[0]) if self.at_random else self.job.folds
 
     @cached_property
@@ -94,7 +94,7 @@ class Refit:
         )
 
     def scored(self) -> tuple[TrainingRows, Array]:
-        """Return the held-out rows with their features by the model, and the fold of each row."""
+        """Return the held-out rows with the features that the model gives them, and the fold (n,) of each row."""
         rows = results_of(self.held_out, self.fm, self.job.jobs)
         counts = np.ones(len(rows.labels)) if rows.weights is None else rows.weights
         targets, folds = self.task.targets(rows.labels), rows.parts(self.job.folds, self.fm.config.seed)

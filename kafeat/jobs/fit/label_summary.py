@@ -70,7 +70,7 @@ class LabelSummary:
         return "boolean" if self._kinds == {"b"} else "integer"
 
     def seen_with(self, labels: Array) -> Array:
-        """Return these labels, followed by all distinct values, so that they have the same task as all labels."""
+        """Return labels of some rows with all distinct values appended, so that they imply the task of all rows."""
         return labels if labels.ndim > 1 else joined([labels, self.distinct])
 
     @property
@@ -86,7 +86,7 @@ class LabelSummary:
     def _measure(self, labels: Floats, weights: Floats | None, m: float) -> None:
         """Update the mean and the sum of squared deviations, as in Chan, Golub & LeVeque 1983.
 
-        `m` is the sum of the weights of these labels. They are divided by a unit, so that squares stay in range.
+        `m` is the sum of the weights. Labels are divided by a power of 2 near the first ones, so squares stay finite.
         """
         if not self.rows:
             self._unit = float(power_of_two(np.abs(labels).max()))
@@ -114,7 +114,7 @@ class LabelSummary:
         return self.counts * (self.rows / self.total) if self.total else self.counts
 
     def taken_for(self, kind: TaskKind, way: str) -> str:
-        """Return a sentence on how the label is treated, why, and how to change that: by `way`, such as `--task {}`."""
+        """Return a sentence on how the label is treated, why, and how to change that, by `way`, such as `--task {}`."""
         found = self.kind if kind == "auto" else kind
         classes = found != "regression"
         if self.columns > 1:
@@ -133,7 +133,7 @@ class LabelSummary:
 
     @property
     def _alike(self) -> str:
-        """A sentence about a text class that may be a missing label, or two that differ only in case and blanks."""
+        """A note on a class that may mean a missing label, or on two that differ only in case and blanks, or ""."""
         known = dict[str, str]()
         for word in self.distinct.tolist() if self.type == "text" and self.columns == 1 else ():
             if word in NULLS:

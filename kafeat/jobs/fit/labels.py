@@ -107,7 +107,7 @@ def label_names(label: LabelArgument) -> LabelNames:
 
 
 def plain_names(names: LabelNames) -> str | list[str] | None:
-    """Return label columns as records hold them: one name as text, several as a list."""
+    """Return label columns for JSON and model files: one name as text, several as a list, and None for none."""
     if len(names) < 2:
         return names[0] if names else None
     return list(names)
@@ -209,7 +209,7 @@ class Labels:
                 self._ends = joined([self._ends, np.array([values.min(), values.max()])])
             except DataError as error:
                 raise DataError(f"{place}: {error}") from None
-            # Decimals of different classes must not become equal. Too many values for classes are a quantity.
+            # Different decimals must not become equal in float64 if they are classes, of which there are few.
             few = values.dtype.kind == "f" and len(self._decimals) <= MOST_CLASSES
             if few and chunk.passthrough is not None:
                 self._decimals |= different_decimals(chunk.passthrough.column(self._name))
@@ -272,7 +272,7 @@ def read_label(chunk: Chunk, name: str, role: str = "label") -> Array:
 
 
 def _without_label(chunk: Chunk, name: str, got: str) -> str:
-    """Return advice to leave out rows whose label is null or, in text, infinity, which options can make missing."""
+    """Return advice for a label that is null, or infinity. Options can make a text such as `inf` count as missing."""
     if "inf" not in got:
         return "--drop-unlabelled leaves such rows out"
     source = chunk.source if isinstance(chunk, TableChunk) else None

@@ -35,14 +35,15 @@ _MOST_RARE = 0.1
 _MOST_DIFFERENT, _NEARLY_ALL = 0.5, 0.98
 # With fewer rows, ids and categories cannot be told apart.
 _LEAST_ROWS = 20
-# A column of ids that repeat has a number of distinct values between these shares of the number of rows.
+# If the distinct values of a column are between these shares of the rows, they may be ids of groups, such as patients.
 _IDS = 0.1, 0.9
 
 IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
 Encoding = Literal["target", "fine target", "both", "one_hot"]
-"""How categories of many values become numbers: their mean labels, columns of the frequent values, or both.
+"""How columns with many categories become numbers.
 
-`fine target` has more folds, so that the mean label for a row leaves out fewer other rows with the same value.
+`target` replaces a category by its mean label, `one_hot` makes a column of 0 and 1 for each frequent category, and
+`both` does both. `fine target` has 20 folds, so that mean labels leave out fewer rows.
 """
 _FINE_FOLDS = 20
 Reading = Literal["numbers", "categories", "many", "texts", "times"]
@@ -86,10 +87,10 @@ def side_by_side(*maps: tuple[Sequence[str], Sequence[Recipe]]) -> Recipe:
 
 @dataclass(frozen=True)
 class Look:
-    """What the first rows show of a feature column: how many `rows` have a value, how many are `missing`.
+    """What the first rows show of a feature column: how many `rows` have a value, and in how many it is `missing`.
 
-    `distinct` is the number of different values, or None for lists. A column without a `reading` is left out for a
-    `reason`. `repeats` is true for text with many values that occur in several rows. `example` is the first value.
+    `distinct` is the number of different values, or None for lists. If `reading` is None, the column is left out, and
+    `reason` says why. `repeats` is true for text whose values may be ids of groups. `example` is the first value.
     """
 
     name: str
@@ -190,7 +191,7 @@ class Groups:
         means = target(self.many, encoding)
         codes = self.categories if means else (*self.categories, *self.many)
         return [
-            # First, because the folds of `target` depend on the content of whole rows.
+            # `target` comes first, because its folds depend on the content of whole rows.
             *means,
             *([{"kind": "missing_indicator"}] if gaps else []),
             *([date_parts(self.times)] if self.times else []),
@@ -212,7 +213,7 @@ def with_columns(base: Config, groups: Groups, steps: Sequence[Mapping[str, Any]
     plain["steps"] = [dict(step) for step in steps]
     read = {name for step in plain["steps"] for name in build_step(step).traits.columns.texts}
     unread = [*groups.left_out, *(name for name in groups.texts if name not in read)]
-    unread = [name for name in unread if name]  # no fit reads text from a column without a name
+    unread = [name for name in unread if name]  # text without a column name is never a feature
     if unread and "exclude" in plain["columns"]:
         plain["columns"] = {"exclude": [*plain["columns"]["exclude"], *unread]}
     elif unread:
@@ -237,7 +238,7 @@ def groups_of(source: Reader, base: Config, not_features: Sequence[str], every: 
         for one in fields
         if one.kind == "text" and one.name not in source.texts
     }
-    # Ambiguous columns are not looked at here, because they are refused below, all at once.
+    # Values of ambiguous columns cannot be read. `refuse_unclear` reports all these columns at once.
     looked_at = [one.name for one in fields if one.kind == "text" or (every and not one.problem)]
     first = _first_rows(source, looked_at)
     looks = [_look(field, (first or {}).get(field.name), source, guesses.get(field.name)) for field in fields]
@@ -313,9 +314,9 @@ def _plainly(field: Field, source: Reader) -> dict[str, Any]:
 
 
 def _reading(words: list[str], counts: Array, looked: int, guess: Guess) -> tuple[Reading | None, str]:
-    """Return how a column of text is read, or None, and the reason to leave it out or not to read it as times.
+    """Return how a column of text is read, or None to leave it out, and why it is left out or not read as times.
 
-    `words` are its distinct values, and `counts` the number of rows of each, out of all rows that were `looked` at.
+    `words` are its distinct values, and `counts` the number of rows of each, out of `looked` rows.
     """
     n, k = int(counts.sum()), len(counts)
     if k <= 3 and {word.casefold() for word in words} == {"train", "test"}:

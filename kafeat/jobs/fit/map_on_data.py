@@ -1,6 +1,6 @@
 """A map on data that can be read repeatedly: columns, features, exact kernels and predictions of some rows.
 
-Learners are timed without reading and transforming, so the seconds of these are counted here.
+The seconds for reading and for computing features are counted here, apart from those of a learner.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ T = TypeVar("T")
 
 
 def timed(work: Callable[[], T], apart: Callable[[], float] = lambda: 0.0) -> tuple[T, float]:
-    """Do the work, and return its result and its seconds. Subtract the seconds by which `apart` grows meanwhile."""
+    """Return the result and the seconds of `work()`, without those by which the total `apart()` grows meanwhile."""
     before, started = apart(), time.perf_counter()
     result = work()
     return result, time.perf_counter() - started - (apart() - before)
 
 
 class Inputs:
-    """Inputs of a learner that are read repeatedly: raw columns, which learners `standardize`, or features.
+    """Inputs of a learner that are read repeatedly: features or, if learners have to `standardize` them, raw columns.
 
     Attributes:
         reading: Seconds spent on reading so far.
@@ -108,8 +108,8 @@ class Inputs:
 
 
 _OF_PCA = (
-    "the errors of kernel PCA are against the centred exact kernel of the steps before pca on the rows compared; the "
-    "exact machine learns from the computed components"
+    "for kernel PCA, errors compare components with the centred exact kernel of the steps before pca; the exact kernel "
+    "machine learns from the components"
 )
 _NO_ROWS = np.empty(0, dtype=np.intp)
 
@@ -117,8 +117,8 @@ _NO_ROWS = np.empty(0, dtype=np.intp)
 class MapOnData:
     """A map with data, whose rows it turns into raw columns, features, exact kernels and predictions.
 
-    `reserved` columns are not features, and `dtype` is that of the features. If the rows are only numbers of rows of a
-    precomputed kernel, `matrix` holds it, and `fitted_on` are the numbers of the rows that the map is fitted on.
+    `reserved` columns are not features, and `dtype` is that of the features. For a precomputed kernel `matrix` (n, n),
+    the data are row numbers of the matrix, and `fitted_on` are the numbers of the rows that the map is fitted on.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class MapOnData:
 
     @property
     def raw_key(self) -> tuple[object, ...]:
-        """A key that is equal for maps with the same raw columns: names, dtype, and steps that fill gaps or code."""
+        """A key that is equal for maps with the same raw columns: names, dtype, and steps that impute or encode."""
         steps = [one.step for one in self.map.chain.steps]
         makers = [
             repr(step.recipe())
@@ -220,7 +220,7 @@ class MapOnData:
         if self.matrix is not None:
             return self.matrix.columns(dense(X), self._fitted_on).astype(self.map.input_dtype)
         numbers = self.map.chain.numbers(X)
-        gaps = np.isnan(numbers)  # trees accept missing values, learners do not
+        gaps = np.isnan(numbers)  # those that a step such as trees accepts; learners accept none
         return np.where(gaps, 0.0, numbers).astype(numbers.dtype) if gaps.any() else numbers
 
     def transform(self, X: Chunk | InputRows) -> Floats:

@@ -127,7 +127,7 @@ def _left_out(
 def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
     """Yield a warning about each label of text whose values are mostly numbers or times.
 
-    A label that is a quantity, except for a word, is refused, because a model with a class for each number is useless.
+    A label of fractions with a word such as `unknown` is refused: a model with a class for each fraction is useless.
     """
     for field in fields_of(source, names) if source.untyped else ():
         texts = source.first_texts(field.name)
@@ -260,7 +260,7 @@ def _spelled(columns: Columns) -> list[str]:
 
 
 def _count(names: list[str]) -> str:
-    """Return the number of names if only some of them are shown."""
+    """Return how many names there are, such as `120, `, if `listed` shows only some of them, else an empty text."""
     return f"{len(names):,}, " if len(names) > MOST_LISTED else ""
 
 

@@ -42,9 +42,9 @@ from kafeat.types import Array, Floats, Mask
 
 
 class LabelledRows(NamedTuple):
-    """Rows of a chunk to learn from or to score. The chunk begins at row `start`, and the mask `taken` selects them.
+    """Rows of a chunk to learn from or to score: the n rows in the mask `taken`. The chunk begins at row `start`.
 
-    `results` (n, width) are features or predictions of these n rows, and labels, weights and keys are theirs too.
+    `results` (n, width) are features or predictions of these rows. Labels, weights and keys have n entries or are None.
     """
 
     start: int
@@ -98,7 +98,7 @@ def _chosen(
 def row_streams(
     config: Config, data: TrainingData, listener: Listener = SILENT
 ) -> Callable[[Columns, Array], RowStream]:
-    """Return a function of a map's columns and labels. It returns a stream that reads the training rows again."""
+    """Return a function. For a map's columns and the labels of its sample, it returns a stream of all training rows."""
 
     def blocks(columns: Columns) -> Iterator[tuple[InputRows, Array]]:
         about: deque[LabelledRows] = deque()
@@ -134,8 +134,9 @@ class Training:
     """A predictor that is being fitted, and a sample of its rows, which is kept in memory.
 
     Attributes:
-        parts, rows: The folds, and the number, of the rows that were learned from.
-        targets: The targets to fit.
+        parts: The folds to which the rows learned from belong.
+        rows: The number of rows learned from.
+        targets: What the predictor has to predict.
     """
 
     def __init__(
@@ -147,7 +148,7 @@ class Training:
         self._seed, self._task, self._folds = seed, task, job.folds
         targets = targets_of(task, summary, job.folds)
         n, classes = targets.n, targets.classes
-        # Keep rows with the largest hashes: the map's sample has the smallest, and steps may know its labels.
+        # Rows with the largest hashes are kept, because steps may know labels of the map's sample, the smallest hashes.
         most = step.most_kept(width) if classes else min(MOST_SCORES, step.most_kept(width)) if keep else 1
         self._kept = RowSample(seed, most, largest=True)
         self.targets = targets
@@ -163,7 +164,7 @@ class Training:
         start, taken, Z, labels, given, _ = rows
         parts, weights = rows.parts(self._folds, self._seed), self._weights(labels, given)
         self._weighted = weights is not None
-        # A row with weight 0 counts as absent. A fold with only such rows has no error, so it does not count.
+        # A row with weight 0 counts as absent, and a fold that has only such rows is not among `parts`.
         learned = np.ones(len(Z), dtype=bool) if given is None else given > 0.0
         train = np.flatnonzero(learned)
         self.parts |= set(parts[train].tolist())
@@ -320,8 +321,8 @@ def _learn(training: Training, fm: FeatureMap, job: PredictorJob) -> Learned:
 
 def _of_weights(weight: str, parts: int) -> str:
     return (
-        f"weight {quoted(weight)}: expected numbers above 0 in at least two of the parts of the rows that are held out "
-        f"in turn, got them in {parts}: give more rows a weight above 0"
+        f"weight {quoted(weight)}: expected numbers above 0 in at least two of the folds, which are held out in turn, "
+        f"got them in {parts}: give more rows a weight above 0"
     )
 
 

@@ -93,7 +93,7 @@ class RereadableData:
         return replace(self, data=table_of(columns), place=self.name, stamp=None)
 
     def columns_named(self, names: Sequence[str]) -> list[str]:
-        """Return the columns that a model file names. A model file replaces control characters in names."""
+        """Return the real names of columns, for names from a model file, in which control characters are replaced."""
         with self.open() as source:
             columns = {printable(field.name): field.name for field in source.fields}
         return [columns.get(name, name) for name in names]
@@ -150,9 +150,8 @@ def rereadable(
     reading = reading or InputOptions()
     place = location_of(data)
     if place is None:
-        yield RereadableData(
-            reader_of(data), reading, labels=labels
-        )  # once: a stream of Arrow cannot be read again
+        # `reader_of` is called once, because it reads a stream of Arrow to its end.
+        yield RereadableData(reader_of(data), reading, labels=labels)
     elif not isinstance(place, StandardStream):
         entry = place.entry()
         yield RereadableData(place, reading, stamp=None if entry is None else entry.stamp, labels=labels)

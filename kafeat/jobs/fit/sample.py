@@ -59,7 +59,7 @@ RowChoice = Callable[[Array, Floats | None], Mask]
 
 @dataclass(frozen=True)
 class TrainingData:
-    """A source, and its columns of labels, of train and test, and of weights. None of them is a feature.
+    """A source, and its columns of labels, of train and test (`split`), and of weights. None of them is a feature.
 
     Test rows, and rows that `chosen` does not select, are read but not fitted on.
     """
@@ -84,7 +84,7 @@ class TrainingData:
         return replace(self, chosen=chosen)
 
     def roles(self, split_by: SplitBy | None, weighted: bool = True) -> list[str]:
-        """Return the columns that are read in addition to the features, each once."""
+        """Return the columns that are read in addition to features, each once: weights only if `weighted`."""
         names = (
             *label_names(self.label),
             self.split,
@@ -121,7 +121,7 @@ class TrainingData:
 
 
 class KnownRows(NamedTuple):
-    """A chunk's rows: a mask of the rows to use, the weights of these, and the labels and keys of all."""
+    """What is known of a chunk's rows: the mask `taken` of n rows to use, weights (n,), and labels and keys of all."""
 
     taken: Mask
     labels: Array | None
@@ -134,7 +134,7 @@ class RowReader:
 
     Attributes:
         split_by: The `split_by` of the config.
-        names: These columns, each once. `source` reads their values as they are.
+        names: The columns that it reads, each once. In chunks of `source`, texts in them are dictionary-encoded.
     """
 
     def __init__(self, data: TrainingData, config: Config | None, weighted: bool = True) -> None:
@@ -172,7 +172,7 @@ class SampledFit:
     """The name and the digest of the data, for messages and provenance."""
     labels: LabelNames = ()
     split: str | None = None
-    """The columns of the label, and of train and test."""
+    """The names of the label columns, and of the column with the values train and test."""
     locate: Callable[[int], tuple[str, int]] | None = None
     """Returns, for a row number in a data set, the file and the row number in this file, for messages."""
 
@@ -236,7 +236,7 @@ class SampledFit:
             self.summary.add(known.labels[train], known.weights)
 
     def _require_memory(self, place: str, width: int, more: int) -> None:
-        """Raise an error if memory is too short for so many more rows, and for the copies that the steps make."""
+        """Raise an error if memory is too short for `more` rows of `width` columns, and for copies that steps make."""
         most = self.config.fit_rows
         require_memory(
             float(len(self.chosen) + 2 * more) * width,
@@ -269,7 +269,7 @@ class SampledFit:
             column = "" if self.split is None else f"split {quoted(self.split)}: "
             raise DataError(f"{self.place}: {column}expected at least one {kind}, got none")
         rows, X, about = self.chosen.result()
-        # `settled` reorders the codes of categories in place.
+        # `settled` renumbers categories in place. If more rows follow, the sample must keep the old numbers.
         X = contiguous(X) if final else X.copy()
         columns = self.columns.settled(X)
         return columns, Sample(

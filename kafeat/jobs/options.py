@@ -104,18 +104,18 @@ class VerifyOptions:
     seed: int = option(0, "Seed of the choice of rows.", least=0)
     on_bad_rows: Literal["error", "drop", "null"] | None = option(
         None,
-        "Value of this option in the transform (default: as the stats or the folder record it, else error). With drop, "
+        "Value of this option when transforming (default: that in the stats or the manifest, else error). With drop, "
         "every row is recomputed.",
         group="Bad rows and drift", choices=("error", "drop", "null"),
     )  # fmt: skip
     output_dtype: str | None = option(None, OUTPUT_DTYPE)
     unit_variance: bool = option(
-        False, "Expect features of `transform --unit-variance`; Parquet, Arrow and the stats state it themselves."
+        False, "Expect features of `transform --unit-variance`. Parquet, Arrow and the stats record this themselves."
     )  # fmt: skip
     interval: float | Sequence[float] = option((), INTERVAL)
     label: str | None = option(
         None,
-        "Column of IN that `transform --keep` copied as the label of LIBSVM; the stats state it themselves.",
+        "Column of IN that `transform --keep` copied as the label of LIBSVM. The stats record it themselves.",
         use="column", metavar="COL", variable=False,
     )  # fmt: skip
     jobs: int | None = option(None, JOBS)

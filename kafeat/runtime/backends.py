@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 30
 # Items submitted per thread, so that a thread has its next item as soon as it finishes one.
 _AHEAD = 2
-# Threads that fetch results over the network.
+# Number of threads that fetch results over the network.
 _GATHERED_AT_ONCE = 8
 
 
@@ -84,7 +84,7 @@ def _dask(engine: Engine) -> Iterator[Pool]:
     try:
         _wait_for_workers(client, engine.address)
         client.subscribe_topic("all", hear)
-        # Enough even if the cluster grows, but limited.
+        # Without --jobs, submit more items than there are threads, for workers that join the cluster later.
         at_once = engine.jobs or max(1000, 4 * sum(client.nthreads().values()))
         yield Pool(submit, at_once, check, lost=lost)
     finally:

@@ -30,7 +30,7 @@ MOST_ROWS = 10_000
 """Largest number of rows for the mean of the training features: more rows cost time but add little power."""
 _PAIRS = 512
 LEAST_TOLD = 10
-"""Number of rows from which on it is suspicious that none of them has a known category in a column."""
+"""With at least this many rows, warn of a column in which no row has a category that the model knows."""
 
 
 def traces(features: Floats, rng: np.random.Generator) -> Floats:
@@ -117,7 +117,7 @@ class ColumnRanges:
         return ColumnRanges(np.fmin(self.low, other.low), np.fmax(self.high, other.high))
 
     def named(self, inputs: Iterable[tuple[str, int]]) -> dict[str, list[float | None]]:
-        """Return both ends of the range of each input (name and position), or None if all its values were missing."""
+        """Return [low, high] by name, for inputs (name, position). Both are None if all values were missing."""
         ends = {name: (float(self.low[j]), float(self.high[j])) for name, j in inputs}
         return {name: [None if value != value else value for value in both] for name, both in ends.items()}
 
@@ -168,7 +168,7 @@ class SeenCategories:
             self._known |= (numbers_of(X)[:, places] >= 0.0).any(axis=0)
 
     def unknown(self, rows: int) -> str | None:
-        """Return a warning about columns without any known category, or None. It does not warn about a few rows."""
+        """Return a sentence about columns without any known category. None if there are none, or only few `rows`."""
         names = [quoted(name) for name, known in zip(self._names, self._known, strict=True) if not known]
         if not names or rows < LEAST_TOLD:
             return None
@@ -197,7 +197,7 @@ class DriftTest:
 
 @dataclass(frozen=True, eq=False)
 class FeatureMean:
-    """The mean (D,) of the features of `rows` rows, and the traces (3,) of the first powers of their covariance.
+    """The mean (D,) of the features of `rows` rows, and tr Σ, tr Σ², tr Σ³ of their covariance Σ as `traces`.
 
     `columns` are the means of the input columns, or None if their squares overflow or an older kafeat wrote the file.
     """

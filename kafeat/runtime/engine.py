@@ -107,7 +107,7 @@ class Pool:
         submit: `submit(work, item)` returns a future. An error in it means that the worker died: `work` raises none.
         at_once: Number of items to submit at once.
         check: Raises an error if the engine is lost.
-        stop: Ends work in this process when the engine is ended early.
+        stop: The flag that stops work in this process if the engine ends early.
         lost: Items whose worker was lost, each with the address of the worker or the error.
     """
 

@@ -82,7 +82,7 @@ def _by_pool(
     own = threading.local()
 
     def run(item: T) -> R:
-        # Not in the pool's initializer: the pool would hide its error, such as too little memory.
+        # Workers are not made in the pool's initializer, because the pool would hide an error, such as no memory.
         check()
         if not hasattr(own, "worker"):
             own.worker = make_worker()

@@ -36,7 +36,7 @@ class Processes:
     def __init__(self, jobs: int) -> None:
         self._threads = ThreadPoolExecutor(jobs, "kafeat-engine")
         self._all, self._free = list[ProcessPoolExecutor](), list[ProcessPoolExecutor]()
-        # The workers wait until this pipe closes, in `close` or when this process ends.
+        # A worker ends when this pipe closes: in `close`, or because this process has ended.
         self._theirs, self._ours = get_context("spawn").Pipe(duplex=False)
 
     def submit(self, work: Callable[[T], R], item: T) -> Future[R]:
@@ -75,7 +75,7 @@ def _launching() -> Iterator[None]:
         main, before = sys.modules["__main__"], {name: os.environ.get(name) for name in _ENVIRONMENT}
         try:
             os.environ.update(_ENVIRONMENT)
-            resource_tracker.ensure_running()  # first, because this unblocks the signal
+            resource_tracker.ensure_running()  # before SIGINT is blocked, because it unblocks SIGINT
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             sys.modules["__main__"] = ModuleType("__main__")
             yield

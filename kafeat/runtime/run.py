@@ -92,9 +92,9 @@ class Done:
         clipped: Number of values that a step clipped to the range of its training rows.
         bad_rows: Rows that were set aside, numbered within the chunk, and their problems.
         outside: Counts (d,) of values outside of the column ranges, for each input feature; None if not counted.
-        ranges: Ranges of the columns of this chunk; None if values outside are not counted.
-        total: Sum (n_components,) of the features in float64; None if not asked for.
-        inputs: Counts and sums of the known values of each input column, (2, d); None without `total`.
+        ranges: The least and the largest value of each column in this chunk; None if `outside` is None.
+        total: Sum (n_components,) of the features in float64; None if the policy has no `sums`.
+        inputs: Count and sum (2, d) of the values without NaN of each input column; None if `total` is None.
     """
 
     chunk: Chunk

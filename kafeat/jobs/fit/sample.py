@@ -412,7 +412,7 @@ def matrices(
 def read_given_rows(
     config: Config, columns: Columns, labels: LabelNames
 ) -> tuple[dict[str, Floats], list[Origin]]:
-    """Read the rows that the config gives to steps, such as landmarks. Return them and their origins."""
+    """Read the rows that the config gives to steps, such as landmarks. Return the rows by name, and their origins."""
     rows_of: dict[str, Floats] = {}
     origins: list[Origin] = []
     for step in config.steps:

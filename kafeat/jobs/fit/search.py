@@ -117,12 +117,12 @@ def subset_of(sample: Sample, rows: Array) -> Subset:
 _FEW = 36
 _MOST_COMBINATIONS = 10_000
 _MOST_ROUNDS = 5
-# The width of a map while its values are chosen, if the width is searched afterwards.
+# If the width of a map is searched, the map has at most this width while values of other parameters are chosen.
 _WORKING_WIDTH = 256
 
 
 def open_searches(node: Any, way: str, place: str = "steps") -> Iterator[tuple[str, Recipe, str]]:
-    """Yield place, recipe and key of every parameter that is chosen in a way: `validate` or `target_error`."""
+    """Yield each parameter that is to be chosen by `way`, such as "validate": its place, its recipe and its key."""
     if isinstance(node, list):
         for i, item in enumerate(node):
             yield from open_searches(item, way, f"{place}[{i}]")
@@ -145,7 +145,7 @@ def _settled(recipes: list[Recipe], way: str, values: Mapping[str, Any]) -> list
 def fit_chain(
     recipes: list[Recipe], train: Subset, rng: np.random.Generator, cache: FitCache | None = None
 ) -> Chain:
-    """Fit the chain on these rows, with a working width in place of a width that is still open."""
+    """Fit the chain on these rows, with a provisional width if the width is still to be searched."""
     settled = copy.deepcopy(recipes)
     for _, holder, key in list(open_searches(settled, "target_error")):
         holder[key] = min(_WORKING_WIDTH, 2 * (len(train) // 4))
@@ -200,7 +200,7 @@ class SampleSplit:
 def splits_of(
     sample: Sample, rng: np.random.Generator, most_rows: int, n_folds: int | None = None
 ) -> list[SampleSplit]:
-    """Return a split for each fold: the fold is scored. Without folds, return one split that scores a quarter."""
+    """Split at most `most_rows` rows: once for each of `n_folds` folds, which is scored, or once to score a quarter."""
     order = rng.permutation(len(sample.X))[:most_rows]
     n, keys = len(order), None if sample.keys is None else sample.keys.select(order)
     if n < _LEAST_ROWS:
@@ -318,7 +318,7 @@ def settle(
     for i, step in enumerate(steps):
         if step.traits.unsaved is not None:
             raise UsageError(
-                f"steps[{i}].{step.traits.unsaved}: parameters cannot be chosen from the data for it: give values"
+                f"steps[{i}].{step.traits.unsaved}: with it, no parameter can be chosen from the data: give values"
             )
 
     recipes = [step.recipe() for step in steps]
@@ -362,7 +362,7 @@ def _score(
 def _reach(
     recipes: list[Recipe], holder: Recipe, place: str, split: SampleSplit, rng: np.random.Generator
 ) -> ChosenParameter:
-    """Return the choice of the smallest width that reaches the target error, for the step `holder`."""
+    """Search the smallest width of the step `holder` that reaches its target error. Return the record of the search."""
     target, errors = holder["n_components"]["target_error"], dict[int, float]()
     traits = build_step({**holder, "n_components": _FIRST_WIDTH}).traits
     got = traits.exact.own or (traits.exact.none and f"none ({traits.exact.none})")

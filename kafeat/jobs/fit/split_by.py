@@ -22,7 +22,7 @@ from kafeat.types import Array, Floats
 
 
 class SplitBy(NamedTuple):
-    """A column of groups, or of times if rows are ordered by it."""
+    """The column of groups or, if `ordered`, of times, by which rows are held out."""
 
     ordered: bool
     column: str
@@ -71,7 +71,7 @@ def refuse_shared(option: str, column: str | None, others: Sequence[str | None])
 
 
 class KeyReader:
-    """Reads a key for each row: its time, or for its group a random number from 0 to 1, equal for equal groups."""
+    """Reads a key for each row: its time in seconds or, for groups, a hash from 0 to 1 that is equal in a group."""
 
     def __init__(self, split_by: SplitBy, source: Reader, seed: int) -> None:
         require(source, [split_by.column], "split_by")

@@ -68,7 +68,7 @@ def _extremes(X: Floats) -> tuple[int, int, Array] | None:
 
 
 def _picked(columns: Sequence[str] | None, names: Sequence[str | None] | None, width: int) -> list[int]:
-    """Return the indices of the columns that a chain reads. A list column is named as a whole."""
+    """Return the indices of the features that a chain reads. The name of a list column stands for all its features."""
     if columns is None or names is None:
         return list(range(width))
     return list(dict.fromkeys(j for _, places in feature_places(columns, names) for j in places))

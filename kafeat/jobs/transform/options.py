@@ -48,7 +48,7 @@ class RuleOptions:
     )  # fmt: skip
     max_drift: float | None = option(
         None,
-        "Write nothing (exit code 6) if a larger share of a column lies outside the range in the fit sample.",
+        "Write nothing (exit code 6) if a larger share of a column lies outside the range of the training rows.",
         python="Largest share of values of a column outside the range of the training rows; above it nothing is "
         "written.",
         group=_RULES, rare=True, metavar="SHARE", least=0.0, most=1.0,
@@ -103,13 +103,13 @@ class PredictOptions(RuleOptions, WritingOptions, InputOptions, Files):
     rows_per_file: int | None = option(
         None,
         "Split IN into parts of at most N rows (whole chunks of the map) and write them to the folder OUT.",
-        python="Number of rows to cut one file into parts of, in whole chunks of the map; None does not cut it.",
+        python="Largest number of rows of a part, if one file is to be cut into parts of whole chunks; None: do not.",
         group=_PARTS, metavar="N",
     )  # fmt: skip
     resume: bool = option(False, "Keep parts of a previous run if nothing changed.", group=_PARTS)
     max_failures: int | None = option(
         None,
-        "Stop when more than N parts have failed (default: 10, if these are the first and fail alike; else try all).",
+        "Stop when more than N parts have failed (default: when the first 11 parts fail in the same way).",
         group=_PARTS, rare=True, metavar="N", least=0,
     )  # fmt: skip
     engine: str = option(
@@ -167,7 +167,7 @@ class BadRowsLimit:
 class RowOptions(RuleOptions):
     """Rules for rows that cannot be transformed, and for inputs that have drifted.
 
-    `drift` counts the values outside the column ranges of the training rows, even if none are refused.
+    With `drift`, values outside the ranges of the training rows are counted, even if `max_drift` sets no limit.
     """
 
     rejects: Location | None = None

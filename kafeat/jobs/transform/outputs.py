@@ -28,11 +28,11 @@ class Outputs:
 
     Attributes:
         fm: The model.
-        what: Features or predictions. Features are computed in the writer's memory.
+        what: "features", which are computed in the writer's memory, or "predictions".
         names: Names of the columns of numbers.
         list_name: Name of the column of lists, if all numbers of a row are written as one list.
         dtype: The dtype in which the numbers are written.
-        classes: A column of classes next to probabilities, if the format holds it.
+        classes: The column of the likeliest class, and columns of sets of classes; None if only numbers are written.
         scale: The factor that features were multiplied by; None for features as they are, and for predictions.
         sparse: True if features, which are mostly 0, are written as sparse rows.
         levels: Probabilities of the intervals, or sets of classes, that accompany predictions.
@@ -64,7 +64,7 @@ class Outputs:
         }
 
     def program(self, sums: bool = False) -> Program:
-        """Return the program that computes the numbers. With `sums`, it also keeps the features of predictions."""
+        """Return the program that computes the numbers. With `sums`, features follow predictions, to be summed."""
         if self.what == "predictions":
             levels = self.levels if self.fm.classes is None else ()
             return self.fm.program("predictions", sums=sums, levels=levels)

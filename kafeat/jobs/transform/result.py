@@ -1,4 +1,4 @@
-"""The result of a transform of one file, and its bad rows. The result may violate the rules."""
+"""The result of a transform of one file, and the file of its bad rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OWN_COLUMNS = ("row", "column", "problem", "text")
 
 
 class TransformResult:
-    """The result of the transform of one file, summed over its chunks. A method checks it by the rules for rows.
+    """The result of the transform of one file, summed over its chunks. `check` compares it with the rules for rows.
 
     Attributes:
         rows_read: Rows of the input that were read.
@@ -50,7 +50,7 @@ class TransformResult:
         self.categories = SeenCategories(inputs)
         self._outside = np.zeros(inputs.n_features, dtype=np.int64)
         self._ranges = ColumnRanges.empty(inputs.n_features)
-        # With predictions, features are kept only for this test, so it must be requested.
+        # With predictions, features would be summed only for this test, so `drift` does not suffice.
         wanted = rules.drift_test is not None or (rules.drift and outputs.what == "features")
         self.tests_mean = fm.feature_mean is not None and wanted
         self._total = np.zeros(fm.n_components if self.tests_mean else 0)
@@ -97,7 +97,7 @@ class TransformResult:
 
     @property
     def seen(self) -> dict[str, list[float | None]]:
-        """The least and the largest value of each input feature, as far as drift is measured."""
+        """The least and the largest value of each input feature. Both are None if drift is not measured."""
         return self._ranges.named(self._inputs.inputs)
 
     @property
@@ -137,7 +137,7 @@ class TransformResult:
             )
 
     def _drifting(self) -> str:
-        """Return the columns that differ most from those of the training rows, with figures."""
+        """Return the end of a message: the columns whose means differ most from those of the training rows."""
         mean = self._fm.feature_mean
         if mean is None or mean.columns is None:
             return (
@@ -147,26 +147,26 @@ class TransformResult:
             self._spelled(one) for one in mean.columns.differences(self._sums, self.rows_read - self.bad_rows)
         ]
         if not spelled:
-            return "; no column differs in its mean: they vary otherwise, or together, or in their words"
+            return "; no column differs in its mean: spreads, correlations or words of texts may differ"
         return f"; the columns that differ most: {first_of(spelled)}"
 
     def _spelled(self, one: Difference) -> str:
         """Describe the difference of a column. The mean of a time, or of codes of categories, is not shown."""
         name, j = self._inputs.inputs[one.column]
         if one.missing:
-            return f"{quoted(name)} (missing {one.here:.2%}, in the fit {one.of_fit:.2%})"
+            return f"{quoted(name)} (missing {one.here:.2%}, in training rows {one.of_fit:.2%})"
         [column] = [
             column
             for column, place in zip(self._inputs.features, self._inputs.places, strict=True)
             if place.start <= j < place.stop
         ]
         by = (
-            "never another value in the fit"
+            "never another value in training rows"
             if np.isinf(one.units)
             else f"{one.units:.2g} standard deviations"
         )
         plain = column.categories is None and not column.times
-        means = f": mean {one.here:.6g}, in the fit {one.of_fit:.6g}" if plain else ""
+        means = f": mean {one.here:.6g}, in training rows {one.of_fit:.6g}" if plain else ""
         return f"{quoted(name)} ({by}{means})"
 
     def _check_bad_rows(self, place: str) -> None:
@@ -228,9 +228,9 @@ class Rejects:
 
 
 def rejects_name(part: str) -> str:
-    """Return the name for the rejects of a part: that of a CSV itself, otherwise with its suffix and `.csv`.
+    """Return the name for the rejects of a part: `a.csv` for a.csv, but `a.parquet.csv` for a.parquet.
 
-    a.csv, a.parquet and a.parquet.csv may all be parts.
+    If a.parquet.csv is also a part, its rejects have the name `a.parquet.csv.csv`.
     """
     own = part.lower().endswith(".csv") and not suffix_of(LocalPath(stem(part)))
     return part if own else f"{part}.csv"

@@ -54,7 +54,7 @@ class TransformJob:
 
     @contextmanager
     def opened(self, source: Location | Part, seen: Sequence[str] | None = None) -> Iterator[Reader]:
-        """Open an input, or the rows of a part. Unless options differ, read text like the training data."""
+        """Open an input, or the rows of a part. `InputOptions.open` explains `seen`, and how text is read."""
         with self.reading.open(source, seen=seen, fitted=self.fm.columns.file_dialect) as opened:
             only = source.only if isinstance(source, Part) else None
             yield opened if only is None else opened.select_rows(*only)
@@ -91,8 +91,8 @@ def _columns_to_see(
 ) -> Sequence[str] | None:
     """Return the columns whose values must be known before rows can stream, or None if they cannot stream.
 
-    Streaming must give the same output as reading the first block as a whole. The model knows how to read its columns,
-    but types of passthrough columns, and whether columns fit the options, depend on values.
+    A pipe must give the same output as a file, whose first block is read before types are guessed. The model knows how
+    to read its columns, but types of passthrough columns, and whether columns fit the options, depend on values.
     """
     reading, writing = job.reading, job.writing
     flows = isinstance(target, StandardStream) and format.text and writing.compression in (None, "none")
@@ -166,7 +166,7 @@ class OpenTransform:
                         progress(done.chunk.rows)
                 result.input_sha256 = self._opened.digest() if hashed and first is None else None
                 self._opened.check_unchanged()
-            result.check(self._opened.location, first)  # after the bad rows were listed, as it may raise
+            result.check(self._opened.location, first)  # raises an error only after all rejects are written
             writer.finish()
         result.written = writer.file
         return result

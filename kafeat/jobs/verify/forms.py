@@ -1,4 +1,4 @@
-"""Find by its columns which outputs of a model a file holds, or which columns are wrong and the right option."""
+"""Find out by its columns which outputs of a model a file holds. If there are none, name the columns and a remedy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafeat.jobs.transform.outputs import Outputs, outputs_of
 from kafeat.model.feature_map import FeatureMap
 
 _LEVEL = re.compile(r"(?:lower|upper|set)(?:_.*)?_(0\.\d+)$|(?:lower|upper|set)(?:_.*)?$")
-# A stand-in for the level of a single interval, which the names of columns do not show.
+# Stands for the level of a single interval: its columns, `lower` and `upper`, do not show it.
 _SOME = 0.5
 
 
@@ -39,7 +39,7 @@ def outputs_in(
 
 
 def _forms(made: Reader, fm: FeatureMap, scaled: bool, levels: tuple[float, ...]) -> Iterator[Outputs]:
-    """Yield the outputs that a file may hold. Without intervals, it may have features of a model with a predictor."""
+    """Yield what a file may hold: predictions, if the model has a predictor, and features, unless there are levels."""
     if fm.predictor is not None and not scaled:
         yield outputs_of(fm, OutputOptions(interval=levels), only_numbers=made.positional)
         if levels:
@@ -70,13 +70,13 @@ def _option(levels: tuple[float, ...]) -> str:
 
 
 def _holds(made: Reader, form: Outputs) -> bool:
-    """Return true if the last columns are those of these outputs, after any prefix."""
+    """Return true if the last columns of the file are those of `form`, perhaps with a prefix."""
     if made.positional or made.sparse:
         width = _width(made)
         if form.what == "features" and made.sparse:
             return width <= form.width  # LIBSVM does not show zeros at the end
         if form.what == "features" and made.untyped:
-            return width >= form.width  # text without names may have passthrough columns
+            return width >= form.width  # without a header, passthrough columns are possible
         return width == form.width
     names = [field.name for field in made.fields]
     last = made.fields[-1] if made.fields else None

@@ -30,7 +30,7 @@ _OF_ARROW = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 @contextmanager
 def reading_output() -> Iterator[None]:
-    """Convert a DataError to a GateError, because an output that cannot be read is wrong. Leave out reading options."""
+    """Turn a DataError into a GateError, because an unreadable output is wrong. Drop its advice on reading options."""
     try:
         yield
     except DataError as error:
@@ -38,11 +38,11 @@ def reading_output() -> Iterator[None]:
 
 
 class OutputRows:
-    """Reads the rows of an output, and compares them with expected rows, which are computed in its `memory`.
+    """Reads the rows of an output, and compares them with expected rows, which are to be computed in `memory`.
 
-    `at` is the next row to compare, and `total` the number of rows, if it is known before they are read. `keep` names
-    the passthrough columns, which come before the features and are also in the input. For LIBSVM, `kept` names the
-    label. `promised` maps the location of each part to its number of rows.
+    `at` is the number of the next row to compare. `total` is the number of rows, or None if it is unknown until all are
+    read. `keep` names the passthrough columns, which come before the features and are also in the input. For LIBSVM,
+    they are the label, which `kept` names. `promised` maps the location of each part to its number of rows.
     """
 
     @reading_output()
@@ -93,7 +93,7 @@ class OutputRows:
 
     @reading_output()
     def compare(self, expected: Rows, kept: KeptRows | None, made_of: Chunk) -> float:
-        """Return the largest difference between the next rows and these. `kept` holds the passthrough columns."""
+        """Compare the next rows with `expected`, and copied columns with `kept`. Return the largest difference."""
         largest = 0.0
         while len(expected):
             got, got_kept = self._next(len(expected))
@@ -118,7 +118,7 @@ class OutputRows:
             return np.empty((0, self._width)), None
         first = self.at - chunk.start
         self._file, self._first = chunk.location, chunk.first_row + first
-        if most < chunk.rows:  # only these are decoded
+        if most < chunk.rows:  # decode only the rows to compare
             places = np.arange(chunk.rows) - first
             chunk = chunk.selected((places >= 0) & (places < most))
             first = 0
@@ -129,7 +129,7 @@ class OutputRows:
         return features, None if kept is None else kept.slice(first)
 
     def _advance(self) -> None:
-        """Go to the next chunk. The parts that end before it must have as many rows as the run wrote."""
+        """Go to the next chunk. Check that parts that end before it have as many rows as the manifest says."""
         done, self._chunk = self._chunk, next(self._chunks, None)
         self.rows = 0 if done is None else done.start + done.rows
         for part in [*self._promised]:
@@ -154,7 +154,7 @@ class OutputRows:
             )
 
     def _difference(self, expected: Rows, got: Rows) -> float:
-        """Return the largest difference of two rows, relative to the largest feature of the row."""
+        """Return the largest difference in any row, relative to its largest feature. Refuse one beyond tolerance."""
         if isinstance(expected, SparseRows) and isinstance(got, SparseRows):
             apart, size = _sparse_differences(expected, got, self._dtype)
         else:
@@ -176,19 +176,19 @@ class OutputRows:
 
     @reading_output()
     def end(self) -> None:
-        """Count the remaining rows."""
+        """Read the remaining rows, to count them."""
         while self._chunk is not None:
             self._advance()
 
 
 def _names_of(outputs: Outputs, fields: list[Field], made: Reader) -> list[str] | None:
-    """Return the names of the numbers, or None for features, one list, and formats without names."""
+    """Return names of the numbers for messages, or None if messages number them: features, a list, or no header."""
     named = outputs.what == "predictions" and len(fields) == outputs.width and not made.positional
     return [f"column {quoted(field.name)}" for field in fields] if named else None
 
 
 def _differences(expected: Floats, got: Floats, dtype: np.dtype[Any]) -> tuple[Rows, Floats]:
-    """Return the differences of two matrices, and the largest number of each row."""
+    """Return absolute differences (n, width), and the largest absolute value (n,) of each expected row."""
     rounded = got.astype(dtype)
     with np.errstate(invalid="ignore"):
         apart: Floats = np.abs(rounded.astype(np.float64) - expected)

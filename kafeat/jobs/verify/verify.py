@@ -153,7 +153,7 @@ def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: Locati
 
 
 def _copied(label: str | None, kept: list[str], made: Reader) -> list[str]:
-    """Return the passthrough columns that --label names, or those `kept`. Only LIBSVM does not name them itself."""
+    """Return the passthrough columns: --label, which is only for LIBSVM, or those `kept` according to the stats."""
     if label is None:
         return kept
     if not made.sparse or len(made.fields) < 2:
@@ -174,7 +174,7 @@ def _stated_levels(stated: object) -> tuple[float, ...]:
 def _expected(done: Done, on_bad_rows: str, outputs: Outputs, typed: bool) -> tuple[Rows, KeptRows | None]:
     if done.bad_rows and on_bad_rows == "error":
         bad = done.chunk.located(done.bad_rows[0])
-        raise DataError(f"{bad}; if the transform set such rows aside, give verify its --on-bad-rows")
+        raise DataError(f"{bad}; if the transform had --on-bad-rows drop or null, pass that to verify")
     kept = done.chunk.passthrough
     if outputs.classes is not None:
         kept = outputs.classes.table(kept, done.floats, as_text=not typed)
@@ -184,11 +184,11 @@ def _expected(done: Done, on_bad_rows: str, outputs: Outputs, typed: bool) -> tu
 
 
 class _SomeRows:
-    """An iterator over about `most` of `total` rows, spread over all chunks. It counts the rows of all chunks.
+    """An iterator over about `most` of `total` rows, spread over all chunks. `rows` counts the rows of all chunks.
 
     It yields the first rows of each chunk, but all rows of some random chunks and of the last one. First rows suffice
-    for equal bytes, because the bytes of a row do not depend on later rows. For text, whose `total` is None, the share
-    to yield comes from the number of rows so far, which gives more rows than `most`.
+    for equal bytes, because the bytes of a row do not depend on later rows. For text, `total` is None. The share to
+    yield is then computed from the rows read so far, so that more than `most` rows are yielded.
     """
 
     def __init__(self, chunks: Iterator[Chunk], seed: int, most: float, total: int | None) -> None:

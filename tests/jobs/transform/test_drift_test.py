@@ -64,7 +64,7 @@ def test_a_shifted_table_is_found_and_nothing_is_written(fm, tmp_path):
     told = (
         r"in.npy: expected features with the mean of the training rows, at a p-value of at least 0.001 "
         r"\(--drift-test\), got p = .*e-.*: the means are .* apart, where .* is usual; the columns that differ "
-        r"most: 'c0' \(0.[34]\d* standard deviations: mean 0.\d*, in the fit "
+        r"most: 'c0' \(0.[34]\d* standard deviations: mean 0.\d*, in training rows "
     )
     with pytest.raises(GateError, match=told) as caught:
         go(fm, shifted, tmp_path, drift_test=0.001, max_drift=0.1)
@@ -206,13 +206,13 @@ def of_mixed() -> FeatureMap:
     ("name", "changed", "told"),
     [
         ("a", lambda n: pa.array(mixed(n, 1)["a"].to_numpy() + 1.5),
-         r".*most: 'a' \(1\.[45]\d* standard deviations: mean 1\.[45]\d*, in the fit -?0\.0\d*\)$"),
-        ("b", lambda n: pa.array([None, 0.0] * (n // 2)), r".*'b' \(missing 50\.00%, in the fit \d*\.\d\d%\)$"),
+         r".*most: 'a' \(1\.[45]\d* standard deviations: mean 1\.[45]\d*, in training rows -?0\.0\d*\)$"),
+        ("b", lambda n: pa.array([None, 0.0] * (n // 2)), r".*'b' \(missing 50\.00%, in training rows \d*\.\d\d%\)$"),
         ("k", lambda n: pa.array(["w"] * n), r".*most: 'k' \(1\.\d* standard deviations\)$"),
         ("t", lambda n: pa.array(np.datetime64("2024-02-01T00:00:00") + np.arange(n)), ".*'t' .* standard deviations"),
-        ("one", lambda n: pa.array(np.full(n, 2.0)), r".*'one' \(never another value in the fit: mean 2, "),
+        ("one", lambda n: pa.array(np.full(n, 2.0)), r".*'one' \(never another value in training rows: mean 2, "),
         ("words", lambda n: pa.array(["green bike"] * n), "no column differs in its mean"),
-        ("a", lambda n: pa.array([3.0, -3.0] * (n // 2)), "no column differs in its mean: they"),
+        ("a", lambda n: pa.array([3.0, -3.0] * (n // 2)), "no column differs in its mean: spreads"),
     ],
 )  # fmt: skip
 def test_the_columns_that_differ_are_named(of_mixed, name, changed, told, tmp_path):

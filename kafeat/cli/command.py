@@ -40,7 +40,7 @@ class Formatter(click.HelpFormatter):
 
 
 class Context(click.Context):
-    """A context of click that has the formatter above, and colours if stdout gets them."""
+    """A context of click that formats help with `Formatter`, and has colours if stdout gets them."""
 
     formatter_class = Formatter
 
@@ -127,7 +127,7 @@ def warn_of_unknown_variables(group: click.Command) -> None:
 
 
 def _commands(group: click.Command) -> Iterator[click.Command]:
-    """Yield the commands of a group, whose modules are imported for this in 20 ms."""
+    """Yield the commands of a group. Their modules are imported for this, in 20 ms."""
     if isinstance(group, click.Group):
         context = Context(group)
         yield from filter(None, (group.get_command(context, name) for name in group.list_commands(context)))

@@ -47,7 +47,7 @@ def notes(report: Report, details: bool) -> Iterator[str]:
 
 
 def _details(report: Report) -> Iterator[str]:
-    """Yield the same model as a call of scikit-learn, and the times of the map and of the exact kernel machine."""
+    """Yield the call of scikit-learn that makes the same model, and compare times with the exact kernel machine."""
     tested, entries = report.records[0].scored.tested, report.summaries
     same = [tested[which].get("equivalent") for which in ("model", "map") if which in tested]
     if any(same) and len(report.records) == 1:
@@ -105,7 +105,7 @@ def fitting(texts: TableColumn, figures: Sequence[TableColumn], width: int | Non
 
 
 def _widths(figures: Sequence[TableColumn], whole: int, width: int | None) -> list[int]:
-    """Return the widths of texts and of figures. Texts get the room that is left, and heads of figures may wrap."""
+    """Return the width of each column. Texts, which need `whole` cells, get at most what is left by the figures."""
     if width is None:
         return [whole, *map(_width, figures)]
     for folded in (False, True):
@@ -173,7 +173,7 @@ def show(report: Report, scoring: Sequence[str] = (), details: bool = False) -> 
 
 
 def _show_promises(printer: _Printer, about: Entries, model: Entries) -> None:
-    """Print coverage, score and calibration error twice: of rows that were held out when fitting, and of these rows."""
+    """Print coverage, score and calibration error of the rows held out when fitting next to those of the new rows."""
     held = model["held_out"]
     rows = [
         (f"coverage of {one['level']:.0%}", one["level"], one["coverage"], one["p_value"])

@@ -77,7 +77,7 @@ def say(message: str, event: str = "info", **more: object) -> None:
 
 
 def start(more: Mapping[str, object]) -> None:
-    """Write what runs, where, and on which data, with the number of rows or parts if it is known."""
+    """Write the command line, versions, threads, process and host. `more` has the number of rows or parts, if known."""
     from kafeat.runtime.environment import count_jobs, process
 
     own, threads = process(), count_jobs(settings.work.jobs)

@@ -96,7 +96,7 @@ def _is_flat(value: dict[str, Any] | list[Any]) -> bool:
 
 
 def _between_lists(a: list[Any], b: list[Any]) -> tuple[str, str]:
-    """Spell two lists of plain values with different lengths: the lengths, and what only one of them has."""
+    """Spell two lists with different lengths: the length of each, and the values that only this list has."""
     of_a, of_b = set(map(_inner, a)), set(map(_inner, b))
     changes = [
         ("without", [one for one in a if _inner(one) not in of_b]),

@@ -131,9 +131,9 @@ Returned = TypeVar("Returned")
 def with_keywords(
     options: Callable[P, Options],
 ) -> Callable[[Callable[[Options], Returned]], Callable[P, Returned]]:
-    """Return a decorator that gives a function of an options object one keyword per option, also in its docstring.
+    """Return a decorator for a function of one options object: the function gets a keyword per option instead.
 
-    The docstring itself only describes keywords that are not options, or that need more than the help text.
+    They are added to its docstring, except those that it already describes, for which the help is too short.
     """
 
     def decorate(function: Callable[[Options], Returned]) -> Callable[P, Returned]:

@@ -25,7 +25,7 @@ class Difference(NamedTuple):
 
 
 def column_sums(X: InputRows) -> Floats:
-    """Return for each column of rows (n, d) the count and the sum (2, d) of its values without NaN; 0 for text."""
+    """Return for each column of rows (n, d) the count and the sum (2, d) of its values that are not NaN; 0 for text."""
     if isinstance(X, TextRows):
         sums = np.zeros((2, X.width))
         sums[:, X.plain] = column_sums(X.numbers)
@@ -40,7 +40,7 @@ def column_sums(X: InputRows) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ColumnMeans:
-    """The count, the mean and the standard deviation (k,) of the values without NaN of some columns in `rows` rows."""
+    """For k columns of `rows` rows: the count, the mean and the standard deviation (k,) of values that are not NaN."""
 
     known: Floats
     mean: Floats

@@ -94,7 +94,7 @@ class Done:
         outside: Counts (d,) of values outside of the column ranges, for each input feature; None if not counted.
         ranges: The least and the largest value of each column in this chunk; None if `outside` is None.
         total: Sum (n_components,) of the features in float64; None if the policy has no `sums`.
-        inputs: Count and sum (2, d) of the values without NaN of each input column; None if `total` is None.
+        inputs: Count and sum (2, d) of the values that are not NaN in each input column; None if `total` is None.
     """
 
     chunk: Chunk
@@ -181,7 +181,7 @@ def fill(
 
 
 def chosen(chunks: Iterator[Chunk], rows: Mask) -> Iterator[tuple[Array, Chunk]]:
-    """Read ahead, and yield the rows where a mask of all rows is true, chunk by chunk: their numbers, and the chunk."""
+    """Yield for each chunk, read ahead, the numbers of its rows in a mask of all rows, and the chunk of these rows."""
     for chunk in prefetch(chunks, 2):
         taken = rows[chunk.start : chunk.start + chunk.rows]
         if taken.any():

@@ -89,8 +89,8 @@ class Manifest(_Entry):
     """The state of a run, and where and when it started. `settings` holds the options that affect the bytes of parts.
 
     `stopped` is the reason why parts were not tried. `unknown_files` were in the folder when the run began, and no run
-    had written them. Their key in JSON is `foreign`. `pending` are the parts that the run has still to make. After it
-    was killed, there may be files with these names.
+    had written them. Their key in JSON is `foreign`. `pending` are the parts that the run has still to make. A killed
+    run may leave files with these names.
     """
 
     kafeat: str = __version__

@@ -23,7 +23,7 @@ from kafeat.runtime.engine import Engine
 
 @dataclass(frozen=True)
 class DatasetRequest:
-    """A transform of the file `source` to the file `target`, or of many files, or parts of one, to the folder `target`.
+    """A transform of the file `source` to the file `target`, or of a data set `source` to the folder `target`.
 
     With `rows_per_file`, one file is cut into parts of at most this many rows. `resume` keeps the parts of the previous
     run that are up to date. The file `stats` must not be in the folder of the parts.
@@ -110,7 +110,7 @@ class DatasetRequest:
 
     @property
     def map(self) -> FeatureMap:
-        """The map, even if it cannot be saved."""
+        """The map itself, which need not be one that can be saved."""
         return self.job.fm
 
     @property

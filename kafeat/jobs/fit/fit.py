@@ -196,7 +196,7 @@ def read_job(
 
 
 def labelled(source: Reader, labels: LabelNames) -> Reader:
-    """Return the rows that have a label."""
+    """Return a reader of only those rows that have a label."""
     if not labels:
         raise UsageError("--drop-unlabelled: expected columns of labels (--label COL), got none")
     require(source, labels, "--label")

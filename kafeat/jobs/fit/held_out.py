@@ -39,7 +39,7 @@ class RowRule(NamedTuple):
 
 
 def among(rows: Mask) -> RowChoice:
-    """Return a function that selects rows by a mask over their numbers in the data."""
+    """Return a function that selects rows by a mask (n,) of all rows of the data."""
     return lambda numbers, _: rows[numbers]
 
 

@@ -77,7 +77,7 @@ class Refit:
         return self.job.summary.task(step.task)
 
     def learned(self, rule: RowRule) -> SampledFit | None:
-        """Return the sampled rows to learn from, with the chosen parameters in the config, or None without rows."""
+        """Return a fit on the sampled rows to learn from, with the model's chosen parameters. None without rows."""
         learned = self.sampled.of_rows(rule.learned)
         rows = len(learned.chosen)
         return replace(learned, config=self._settled(rows)) if rows else None

@@ -121,12 +121,12 @@ class Groups:
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """Columns of categories of which only the frequent ones need an output."""
+        """Columns of categories in which rare ones are so few that they share one output."""
         return self.named("categories")
 
     @property
     def many(self) -> tuple[str, ...]:
-        """Columns of categories with many values, where rare ones matter."""
+        """Columns of categories in which rare ones have too many rows to share one output."""
         return self.named("many")
 
     @property
@@ -165,7 +165,7 @@ class Groups:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Columns of text with many values, some of which occur in several rows."""
+        """Columns of text that may be ids of groups, because many values occur in several rows."""
         return tuple(look.name for look in self.looks if look.repeats)
 
     @property
@@ -179,7 +179,7 @@ class Groups:
         return Groups(tuple(out))
 
     def reading_steps(self, encoding: Encoding) -> list[Recipe]:
-        """Return the steps for reading a sample, which code each column by its type and accept missing values."""
+        """Return steps only for reading a sample. They code each column by its type, and accept missing values."""
         words = [text(self.texts, 1, labelled=False)] if self.texts else []
         return [*words, *self.in_line(True, encoding)]
 
@@ -200,7 +200,7 @@ class Groups:
         ]
 
     def beside_texts(self, chain: list[Recipe], width: int, labelled: bool = True) -> list[Recipe]:
-        """Return a union of a chain for the other columns and a step that makes `width` numbers of each text column."""
+        """Return a union of `chain` for all other columns and a step that makes `width` numbers of each text column."""
         if not self.texts:
             return chain
         words = [text(self.texts, width, labelled)] if width else []

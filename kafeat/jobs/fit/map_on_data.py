@@ -220,7 +220,7 @@ class MapOnData:
         if self.matrix is not None:
             return self.matrix.columns(dense(X), self._fitted_on).astype(self.map.input_dtype)
         numbers = self.map.chain.numbers(X)
-        gaps = np.isnan(numbers)  # those that a step such as trees accepts; learners accept none
+        gaps = np.isnan(numbers)  # steps such as trees may leave gaps; learners accept none
         return np.where(gaps, 0.0, numbers).astype(numbers.dtype) if gaps.any() else numbers
 
     def transform(self, X: Chunk | InputRows) -> Floats:
@@ -232,7 +232,7 @@ class MapOnData:
         return self.map.chain.exact(X, X if Y is None else Y, np.dtype(self.map.dtype))
 
     def kernel_with(self, Y: InputRows, most: int) -> Inputs:
-        """Return the exact kernel of rows with Y (m, d) as inputs, in blocks of at most `most` rows."""
+        """Return the exact kernel between the rows and Y (m, d), as m inputs, in blocks of at most `most` rows."""
 
         def read(rows: Mask) -> Iterator[tuple[Array, InputRows]]:
             numbers, X = self.select_rows(rows)

@@ -148,7 +148,7 @@ class Training:
         self._seed, self._task, self._folds = seed, task, job.folds
         targets = targets_of(task, summary, job.folds)
         n, classes = targets.n, targets.classes
-        # Rows with the largest hashes are kept, because steps may know labels of the map's sample, the smallest hashes.
+        # Keep rows with the largest hashes. Steps may know the labels of the map's sample, which has the smallest.
         most = step.most_kept(width) if classes else min(MOST_SCORES, step.most_kept(width)) if keep else 1
         self._kept = RowSample(seed, most, largest=True)
         self.targets = targets

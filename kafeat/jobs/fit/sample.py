@@ -121,7 +121,7 @@ class TrainingData:
 
 
 class KnownRows(NamedTuple):
-    """What is known of a chunk's rows: the mask `taken` of n rows to use, weights (n,), and labels and keys of all."""
+    """What is known of a chunk's rows: a mask of n rows to use, their weights (n,), and labels and keys of all rows."""
 
     taken: Mask
     labels: Array | None
@@ -368,7 +368,7 @@ class SampledFit:
 
     @contextmanager
     def _naming_rows(self, sample: Sample, columns: Columns) -> Iterator[None]:
-        """Name the file, row and column of errors about the sample."""
+        """In the block, let errors about the sample name the file, row and column."""
         try:
             yield
         except InvalidValueError as refused:
@@ -404,7 +404,7 @@ def _with_category_ranges(column_ranges: ColumnRanges, columns: Columns) -> Colu
 def matrices(
     chunks: Iterator[Chunk], dtype: np.dtype[Any], fitting: bool = False
 ) -> Iterator[tuple[Chunk, InputRows]]:
-    """Yield chunks and their features (rows, d), read ahead. They are sparse if the source is."""
+    """Yield chunks, read ahead, with their features (rows, d). `Chunk.numbers` explains `fitting`."""
     for chunk in prefetch(chunks, 2):
         yield chunk, chunk.numbers(dtype, fitting)
 

@@ -84,7 +84,7 @@ class Subset:
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Let errors name the row by its number in the whole sample."""
+        """In the block, let errors name a row by its number in the whole sample."""
         try:
             yield
         except InvalidValueError as refused:
@@ -200,7 +200,7 @@ class SampleSplit:
 def splits_of(
     sample: Sample, rng: np.random.Generator, most_rows: int, n_folds: int | None = None
 ) -> list[SampleSplit]:
-    """Split at most `most_rows` rows: once for each of `n_folds` folds, which is scored, or once to score a quarter."""
+    """Split at most `most_rows` rows once per fold, which is scored. With None, split once, and score a quarter."""
     order = rng.permutation(len(sample.X))[:most_rows]
     n, keys = len(order), None if sample.keys is None else sample.keys.select(order)
     if n < _LEAST_ROWS:
@@ -218,7 +218,7 @@ def splits_of(
 
 @contextmanager
 def trying(values: Mapping[str, Any]) -> Iterator[None]:
-    """Name the values that are being tried in errors about the rows."""
+    """In the block, let errors about rows name the values that are being tried."""
     said = ", ".join(f"{place} = {spell_value(value)}" for place, value in values.items())
     try:
         yield

@@ -37,7 +37,7 @@ class SplitBy(NamedTuple):
 
 
 def with_split_by(config: Config, split_by: str | None) -> Config:
-    """Return the config with this way to hold out rows. None leaves the config unchanged."""
+    """Return the config with `split_by`, such as `group:patient`. None leaves the config unchanged."""
     if split_by is None:
         return config
     try:
@@ -47,7 +47,7 @@ def with_split_by(config: Config, split_by: str | None) -> Config:
 
 
 def with_selection(config: Config, exclude: str | Sequence[str], only: str | Sequence[str]) -> Config:
-    """Return the config without these columns, or with only these. A text has names separated by commas."""
+    """Return the config without the columns `exclude`, or with the columns `only`. A text has names between commas."""
     without, chosen = (
         [name.strip() for name in (given.split(",") if isinstance(given, str) else given)]
         for given in (exclude, only)

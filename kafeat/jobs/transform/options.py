@@ -103,7 +103,7 @@ class PredictOptions(RuleOptions, WritingOptions, InputOptions, Files):
     rows_per_file: int | None = option(
         None,
         "Split IN into parts of at most N rows (whole chunks of the map) and write them to the folder OUT.",
-        python="Largest number of rows of a part, if one file is to be cut into parts of whole chunks; None: do not.",
+        python="Largest number of rows of a part, to cut one file into parts of whole chunks; None does not cut it.",
         group=_PARTS, metavar="N",
     )  # fmt: skip
     resume: bool = option(False, "Keep parts of a previous run if nothing changed.", group=_PARTS)

@@ -64,7 +64,7 @@ class Outputs:
         }
 
     def program(self, sums: bool = False) -> Program:
-        """Return the program that computes the numbers. With `sums`, features follow predictions, to be summed."""
+        """Return the program that computes the numbers. With `sums`, predictions are followed by features."""
         if self.what == "predictions":
             levels = self.levels if self.fm.classes is None else ()
             return self.fm.program("predictions", sums=sums, levels=levels)

@@ -53,7 +53,7 @@ class OutputPlace:
 
     @property
     def known(self) -> str:
-        """The name with a definite article, for the second mention in a message."""
+        """The name with a definite article, such as `the model`, for its second mention in a message."""
         return re.sub("^an? ", "the ", self.what)
 
 
@@ -81,7 +81,7 @@ def refuse_overlaps(read: Sequence[InputPlace], written: Sequence[OutputPlace]) 
 
 
 def refuse_table_name(model: Location) -> None:
-    """Refuse a model with the suffix of a table: the user named two tables, and the second would be lost."""
+    """Refuse a model with the suffix of a table, which may be a second table of the user that would be overwritten."""
     ending = suffix_of(model)
     if ending:
         raise UsageError(

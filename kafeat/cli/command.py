@@ -85,7 +85,7 @@ def completed(command: click.Command) -> click.Command:
 
 
 def _checked(command: click.Command) -> Callable[..., Any]:
-    """Return the command's callback, which first checks the variables and whether output files overlap with inputs."""
+    """Return the command's callback with checks before it: of variables, and of outputs that would replace inputs."""
     run = command.callback or (lambda **_: None)
 
     @wraps(run)

@@ -117,7 +117,7 @@ def _widths(figures: Sequence[TableColumn], whole: int, width: int | None) -> li
 
 
 def _width(column: TableColumn, folded: bool = False) -> int:
-    """Return the width of the widest cell or head. A head that wraps breaks between its words."""
+    """Return the width of the widest cell, the head included. If the head is `folded`, its widest word counts."""
     heads = column.head.split() if folded else [column.head]
     return max(map(cell_len, [*heads, *column.cells]))
 

@@ -131,9 +131,9 @@ Returned = TypeVar("Returned")
 def with_keywords(
     options: Callable[P, Options],
 ) -> Callable[[Callable[[Options], Returned]], Callable[P, Returned]]:
-    """Return a decorator for a function of one options object: the function gets a keyword per option instead.
+    """Return a decorator for a function of one options object. It replaces the object by a keyword per option.
 
-    They are added to its docstring, except those that it already describes, for which the help is too short.
+    The docstring of the function gets the help of each option, unless it already describes the keyword.
     """
 
     def decorate(function: Callable[[Options], Returned]) -> Callable[P, Returned]:

@@ -181,7 +181,7 @@ def fill(
 
 
 def chosen(chunks: Iterator[Chunk], rows: Mask) -> Iterator[tuple[Array, Chunk]]:
-    """Yield for each chunk, read ahead, the numbers of its rows in a mask of all rows, and the chunk of these rows."""
+    """Read ahead, and yield for each chunk the numbers of the rows that a mask of all rows selects, and these rows."""
     for chunk in prefetch(chunks, 2):
         taken = rows[chunk.start : chunk.start + chunk.rows]
         if taken.any():

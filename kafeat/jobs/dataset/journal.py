@@ -152,7 +152,7 @@ class Journal:
         return self._environments.index(environment)
 
     def write(self, **more: object) -> None:
-        """Write the manifest with these fields changed. The first call marks the start of the run."""
+        """Write the manifest with these fields changed. Before the first call, `add` and `leave` write nothing."""
         started = time.monotonic()
         with self._lock:
             tried = self.done | self.failed

@@ -213,7 +213,7 @@ def with_columns(base: Config, groups: Groups, steps: Sequence[Mapping[str, Any]
     plain["steps"] = [dict(step) for step in steps]
     read = {name for step in plain["steps"] for name in build_step(step).traits.columns.texts}
     unread = [*groups.left_out, *(name for name in groups.texts if name not in read)]
-    unread = [name for name in unread if name]  # text without a column name is never a feature
+    unread = [name for name in unread if name]  # a text column without a name is never a feature
     if unread and "exclude" in plain["columns"]:
         plain["columns"] = {"exclude": [*plain["columns"]["exclude"], *unread]}
     elif unread:

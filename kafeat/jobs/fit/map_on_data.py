@@ -182,7 +182,7 @@ class MapOnData:
             out[...] = self.numbers(contiguous(X))
             return Made(out, None)
 
-        # A whole chunk is one tile of this program, because the chain cuts its own tiles.
+        # The program gets whole chunks as its tiles, because the chain cuts them into tiles itself.
         program = Program(dtype, width, dtype, self.map.chunk_rows, lambda: make)
         return Inputs(width, self.chunks, partial(self._made, program, dtype=dtype), standardize=True)
 
@@ -232,7 +232,7 @@ class MapOnData:
         return self.map.chain.exact(X, X if Y is None else Y, np.dtype(self.map.dtype))
 
     def kernel_with(self, Y: InputRows, most: int) -> Inputs:
-        """Return the exact kernel between the rows and Y (m, d), as m inputs, in blocks of at most `most` rows."""
+        """Return the exact kernel between rows and Y (m, d) as inputs of width m, in blocks of at most `most` rows."""
 
         def read(rows: Mask) -> Iterator[tuple[Array, InputRows]]:
             numbers, X = self.select_rows(rows)

@@ -79,7 +79,7 @@ class OutputRows:
         self._advance()
 
     def _columns_before(self, source: Reader, before: list[str], kept: Sequence[str]) -> list[str]:
-        """Record which columns before the numbers are copied, and which are classes. Return those to read."""
+        """Sort the columns `before` the numbers into copied columns and predicted classes. Return those to read."""
         made, classes = self._made, self._outputs.classes
         predicted = [] if classes is None else before[-len(classes.names) :]
         self._predicted, self._labelled = set(predicted), made.sparse and bool(before)

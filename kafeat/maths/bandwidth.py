@@ -23,13 +23,13 @@ Multiple = Annotated[
 ]
 Rule = Literal["scale", "median", "auto"] | Multiple
 
-# The number of random pairs, enough for a median distance to about 1 %, and of rows to find a typical entry.
+# The number of random pairs, from which the median distance is accurate to about 1 %.
 _PAIRS = 20_000
-_TYPICAL_ROWS = 2_000
+_TYPICAL_ROWS = 2_000  # the first rows, from which `_unit` finds a typical entry
 
 
 def resolve_gamma(gamma: float | Rule, kernel: Kernel, X: Floats, rng: np.random.Generator) -> float:
-    """Return γ: `gamma` itself if it is a number, otherwise what its rule gives for the sample X (n, d).
+    """Return γ: `gamma` itself if it is a number, otherwise the value of this rule on the sample X (n, d).
 
     `scale`: 1/(d·Var X). `auto`: 1/d. `median`: 1/(2·median‖x − y‖²) over random pairs of the sample for kernels of the
     Euclidean distance; 1/median‖x − y‖² for matern (ℓ = the median distance); 1/median‖x − y‖₁ for laplacian; 1/mean χ²
@@ -49,7 +49,7 @@ def resolve_gamma(gamma: float | Rule, kernel: Kernel, X: Floats, rng: np.random
         return _inverse(X.shape[1] * variance, unit, 2, "scale", "variance")
     distances = _pair_distances(kernel.distance, X, unit, rng)
     middle = float(distances.mean() if kernel.distance == "chi2" else np.median(distances))
-    if middle == 0.0 and distances.any():  # more than half of the pairs are equal rows
+    if middle == 0.0 and distances.any():  # over half of the pairs are equal rows
         middle = float(distances[distances > 0].mean())
     squared = kernel.distance in ("euclidean", "matern")
     factor = 2.0 if kernel.distance == "euclidean" else 1.0
@@ -64,7 +64,7 @@ def _multiplied(multiple: float, gamma: float, spelled: str) -> float:
 
 
 def _unit(X: Floats) -> float:
-    """Return a power of two near a typical entry if squares might overflow or underflow, otherwise 1."""
+    """Return the unit in which squares of X fit float64: usually 1, otherwise a power of two near a typical entry."""
     sizes = np.abs(X[:_TYPICAL_ROWS].astype(np.float64))
     sizes = sizes[sizes > 0.0]
     typical = float(np.median(sizes)) if len(sizes) else 1.0
@@ -72,7 +72,7 @@ def _unit(X: Floats) -> float:
 
 
 def _inverse(value: float, unit: float, power: int, rule: str, what: str) -> float:
-    """Return 1/(value·unit^power), or raise an error if float64 cannot hold it."""
+    """Return 1/(value·unit^power). If float64 cannot hold it, raise an error that names the `rule` and the value."""
     if value == 0.0:
         raise DataError(
             f"gamma: {rule}: expected rows that differ, got a {what} of 0 in the fit sample: give gamma as a number"
@@ -90,7 +90,7 @@ def _inverse(value: float, unit: float, power: int, rule: str, what: str) -> flo
 
 
 def _pair_distances(distance: str, X: Floats, unit: float, rng: np.random.Generator) -> Floats:
-    """Return the distances of random pairs, in units of `unit`."""
+    """Return the distances of `_PAIRS` random pairs of rows of X/unit, or one 0 if X has fewer than two rows."""
     n = len(X)
     if n < 2:
         return np.zeros(1)
@@ -105,7 +105,7 @@ def _pair_distances(distance: str, X: Floats, unit: float, rng: np.random.Genera
 
 
 def _distances(distance: str, x: Floats, y: Floats) -> Floats:
-    """Return the distances between rows x and rows y (n, d), float64."""
+    """Return the distance (n,) of each row of x (n, d) to the same row of y (n, d)."""
     terms: Floats
     if distance == "cityblock":
         terms = np.abs(x - y)

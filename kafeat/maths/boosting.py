@@ -32,12 +32,12 @@ _PRIOR_ROWS = 10.0
 
 # The lists that describe a tree in LightGBM's text of a model: its nodes and, last, its leaves.
 _OF_TREES = ("left_child", "right_child", "split_feature", "decision_type", "threshold", "leaf_value")
-# The upper bits of LightGBM's decision type are 2 if NaN is missing, 1 if 0 is missing, and 0 if nothing is.
+# The upper bits of LightGBM's decision type are 2 if NaN counts as missing, 1 if 0 does, and 0 if nothing does.
 _NAN_IS_MISSING = 2
 
 
 class TreeRecipe(Grouped):
-    """The recipe of a step with boosted trees. The class of the kind declares these parameters."""
+    """Base class of recipes with boosted trees. A subclass, such as `Trees`, declares these parameters."""
 
     if TYPE_CHECKING:
         n_components: int
@@ -71,23 +71,24 @@ def fit_trees(
     group: Array = NO_GROUP,
     jobs: int = 1,
 ) -> dict[str, Array]:
-    """Grow the trees and return the state of `TreeColumns`, which gives the rows X (n, d) columns of mean 0.
+    """Grow trees on rows X (n, d), and return the state of `TreeColumns`.
 
-    The standard deviation of the columns is `recipe.scale`. `categories` maps each column that holds codes of
-    categories to their number. The content of a row decides its fold, or its group does if the column `group` (1,)
-    holds group codes. That column is not a feature. The ensembles grow in `jobs` threads.
+    On these rows, its columns have mean 0 and the standard deviation `recipe.scale`. `categories` maps each column that
+    holds codes of categories to their number. The content of a row decides its fold, or its group does if the column
+    `group` (1,) holds group codes. That column is not a feature. The ensembles grow in `jobs` threads.
     """
     seed = int(rng.integers(1 << 63))
     hashes = hashes_of(X, seed, group)
-    # If all columns are categories, there may be as few different rows as the largest column has categories.
-    alone = max(categories.values()) if len(categories) == X.shape[1] else 0
-    folds, often = folds_to_learn(hashes, recipe.n_folds, 0 if len(group) else max(FEW, 2 * alone))
+    # If all columns are categories, the largest one may decide the others: below two different rows per category of it,
+    # there are too few different rows for folds by content.
+    largest = max(categories.values()) if len(categories) == X.shape[1] else 0
+    folds, often = folds_to_learn(hashes, recipe.n_folds, 0 if len(group) else max(FEW, 2 * largest))
     X = X.copy()
     X[:, group] = 0.0  # no tree splits a constant column
     D = recipe.n_components
     trees = _grow(X, labels, folds, recipe, categories, rng, jobs)
-    # All ensembles learn from rows that repeat often, so these get the mean of all, like new rows. No row has
-    # `NO_HASH`.
+    # All ensembles learn from rows that repeat often. So these rows are not `seen`, and get the mean of all ensembles,
+    # like new rows. No row has `NO_HASH`.
     seen = np.array([NO_HASH]) if often.all() else np.unique(hashes[~often].view(np.int64))
     state = {"seed": np.array(seed), "group": group, "means": np.zeros(D), "seen": seen, **trees}
     columns = TreeColumns(state, X.shape[1], np.dtype(np.float64))
@@ -161,7 +162,7 @@ def load_library() -> Any:
 
 
 def _refuse_size(shape: tuple[int, int, int, int], D: int) -> None:
-    """Raise an error if trees of this shape (folds, outputs, trees, nodes) are too large, or fewer than D per fold."""
+    """Raise an error if trees of shape (folds, outputs, trees, nodes) are too large, or if a fold has fewer than D."""
     _, outputs, n_trees, nodes = shape
     if outputs * n_trees < D:
         raise DataError(
@@ -177,7 +178,7 @@ def _refuse_size(shape: tuple[int, int, int, int], D: int) -> None:
 
 
 def _targets(labels: Array, recipe: TreeRecipe, rng: np.random.Generator) -> _Targets:
-    """Return at most D targets. Random signs mix a larger number into D and keep distances (Achlioptas 2003)."""
+    """Return at most D targets. Random signs mix more targets into D, which keeps distances (Achlioptas 2003)."""
     task, D = task_to_learn(labels), recipe.n_components
     Y = task.targets(labels)
     if task.classes is not None and (len(task.classes) == 2 or len(task.classes) <= D):

@@ -37,7 +37,7 @@ def _log_softmax(scores: Floats) -> Floats:
 
 
 def rows_of(weights: Floats) -> float:
-    """Return how many rows weights (n,) stand for: their sum, but at least n, because they may be shares of a whole."""
+    """Return how many rows the weights (n,) stand for: their sum, but at least n, because weights may be fractions."""
     return max(float(len(weights)), float(weights.sum()))
 
 
@@ -92,7 +92,7 @@ def of_all_classes(scores: Floats) -> Floats:
 
 
 def held_out_probabilities(scores: Floats, targets: Floats, weights: Floats | None = None) -> Floats:
-    """Return calibrated probabilities for scores and targets (n, c). Either half of the rows calibrates the other.
+    """Return calibrated probabilities (n, c) for scores and targets (n, c). Each half is calibrated on the other half.
 
     For two classes, the scores may be those of the second class, (n, 1).
     """
@@ -133,10 +133,10 @@ class Reliability(NamedTuple):
 
 
 def binned(probabilities: Floats, classes: Array, weights: Floats | None = None) -> Floats:
-    """Return for each bin the number of rows, the sum of their probabilities, and how many are right, (15, 3).
+    """Return for each bin the number of rows, the sum of their largest probabilities, and how many are right, (15, 3).
 
-    Rows have probabilities (n, c) and the class numbers `classes` (n,). Weights (n,) are scaled to the effective number
-    of rows, (Σw)²/Σw².
+    Rows have probabilities (n, c) and the class numbers `classes` (n,). Weights (n,) are scaled to add up to the
+    effective number of rows, (Σw)²/Σw².
     """
     sure, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == classes
     bins = np.clip(np.ceil(sure * BINS).astype(int) - 1, 0, BINS - 1)
@@ -153,10 +153,10 @@ def calibration_p_value(probabilities: Floats, classes: Array, of_fit: Floats, s
     """Return the p-value of a test whether rows (n, c) are calibrated worse than training rows.
 
     `of_fit` are the `binned` training rows. The gap of a bin is its accuracy minus its mean probability. The statistic
-    is the mean of |gap here − gap in training| over the rows here. For its distribution under the null hypothesis,
-    outcomes of both are drawn with the gap of all rows of the bin. If the calibration error is not larger than in
-    training, p is 1. Bins with few training rows are joined with the next. At most as many rows as in training are
-    used: the calibration in training is uncertain, so more would not help.
+    is the mean of |gap here − gap in training| over the rows here. Under the null hypothesis, both gaps are the gap of
+    all rows of the bin together, so random outcomes with this gap give the statistic's distribution. If the calibration
+    error is not larger than in training, p is 1. Bins with few training rows are joined with the next. At most as many
+    rows as in training are used: the calibration in training is uncertain, so more would not help.
     """
     rng, most = np.random.default_rng(seed), max(1, round(float(of_fit[:, 0].sum())))
     if len(classes) > most:

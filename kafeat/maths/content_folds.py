@@ -2,8 +2,8 @@
 
 Equal rows share a fold. Numbers count as float32, −0 as 0, and all NaNs as equal, so the format does not matter.
 
-If there are only few different rows, such as answers to a few questions, the other folds contain too little about a
-row. Rows that repeat often then get folds by row number, so that the models of all folds learn from them.
+Suppose that there are only few different rows, such as answers to a few questions. A model that has seen no copy of a
+row then knows too little about it. So rows that repeat often get folds by row number, and all models learn from them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from kafeat.maths.row_sample import GAMMA, Hashes, row_hashes, splitmix64
 from kafeat.types import Array, Floats, Mask
 
 NO_HASH = -(1 << 63)
-"""Stands for no row in a list of hashes (int64) that may not be empty. A row has this hash with probability 2⁻⁶⁴."""
+"""A placeholder for lists of hashes (int64) that must not be empty. A row has this hash with probability 2⁻⁶⁴."""
 NO_GROUP = np.empty(0, np.int64)
 """The position of the group column if there is none, so that the content of a row decides its fold."""
 OFTEN = 5
-"""Repeated rows may see their own labels if each occurs this often on average: k means of n labels explain R² = k/n."""
+"""Rows with this many copies on average may see their own labels: by chance, k means of n labels explain R² = k/n."""
 FEW = 50
-"""With at least this many different rows, the other folds contain enough about each row."""
+"""With at least this many different rows, a model can predict a row without having seen a copy of it."""
 _NAN = np.uint32(0x7FC00000)
 # The number of different rows whose labels `EqualRows` compares.
 _LOOKED_AT = 1 << 12
@@ -87,9 +87,9 @@ def hashes_of(X: Floats, seed: int, group: Array) -> Hashes:
 
 
 class EqualRows:
-    """Label sums of equal rows, added up in one pass, for a sample of the different rows.
+    """Label sums of equal rows, added up in one pass, for a random sample of the different rows.
 
-    Each slot of a table keeps the row content with the smallest hash, so the order of blocks does not matter.
+    Each slot of a hash table keeps the row content with the smallest hash, so the order of blocks does not matter.
     """
 
     def __init__(self, outputs: int) -> None:
@@ -107,7 +107,7 @@ class EqualRows:
 
     @property
     def few(self) -> bool:
-        """True if there are few different rows. Equal rows are then to be expected, and not copies of one row."""
+        """True if there are few different rows. Rows are then equal by coincidence, not because one row was copied."""
         return int(np.count_nonzero(self._sums[:, 0])) < FEW
 
     @property
@@ -119,7 +119,7 @@ class EqualRows:
 
 
 def frequent(counts: Array, repeated: Mask) -> Mask:
-    """Return a mask of the `repeated` values (v,) with the most rows, as many as have `OFTEN` rows on average."""
+    """Return a mask (v,) of the most frequent `repeated` values: as many as have a mean of at least `OFTEN` rows."""
     ordered = np.sort(counts[repeated].astype(np.float64))[::-1]
     enough = ordered[np.cumsum(ordered) >= OFTEN * np.arange(1, len(ordered) + 1)]
     found: Mask = repeated & (counts >= enough.min(initial=np.inf))
@@ -129,7 +129,7 @@ def frequent(counts: Array, repeated: Mask) -> Mask:
 def folds_to_learn(hashes: Hashes, n_folds: int, most: int) -> tuple[npt.NDArray[np.intp], Mask]:
     """Return the folds (n,) of rows with these hashes, and a mask (n,) of rows whose row number decides the fold.
 
-    With fewer than `most` different rows, these repeat often, and the models of all folds learn from them.
+    The row number decides for rows that repeat often, but only if there are fewer than `most` different rows.
     """
     folds = folds_of(hashes, n_folds)
     _, places, counts = np.unique(hashes, return_inverse=True, return_counts=True)

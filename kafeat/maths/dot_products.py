@@ -1,11 +1,11 @@
 """Parameters of maps of dot-product kernels (γ, p, c₀ and aₙ), and their polynomial kernel.
 
 Sketches carry the constant and the linear part of a polynomial kernel exactly. In (γ x·y + c₀)^p = c₀^p + p c₀^{p−1} γ
-x·y + …, one output holds the first term and d outputs the second. A sketch is a linear map of the tensor u ⊗ … ⊗ u, u =
-[√γ x, √c₀], so the sketch of the other terms is a sum of products as well. It stays unbiased, and only the rest has a
-variance.
+x·y + …, one output holds the first term and d outputs hold the second. The remaining outputs sketch the rest of the
+kernel. A sketch is linear in the tensor u ⊗ … ⊗ u, u = [√γ x, √c₀], so terms can be subtracted from it. The sum stays
+unbiased, and only the rest has a variance.
 
-Source: Kar & Karnick 2012, section 6 (H0/1), for drawn features; here for sketches.
+Source: Kar & Karnick 2012, section 6 (H0/1), who do this for random Maclaurin features.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Coefficients = Annotated[
     AS_TUPLE,
 ]
 
-GAMMA = parameter("auto", "γ; auto is 1/d of the input, scale 1/(d·Var X)")
+GAMMA = parameter("auto", "γ; for d inputs, auto is 1/d, scale 1/(d·Var X)")
 COEFFICIENTS = parameter(
     None, "a₀, a₁, … of the series Σ a_n (γ x·y)^n, each at least 0; null: none, for the other kernels"
 )
@@ -73,12 +73,12 @@ def check_series(step: Step, kernel: object, coefficients: Coefficients | None) 
             refuse_parameter("coefficients", "kernel: series with them", kernel)
         return
     if coefficients is None or not any(coefficients):
-        refuse_parameter("coefficients", "numbers of which one is above 0, for a series", coefficients)
+        refuse_parameter("coefficients", "at least one number above 0 for a series", coefficients)
     refuse_beside(step, ("degree", "coef0"), "coefficients")
 
 
 def fit_gamma(gamma: Gamma, X: Floats, rng: np.random.Generator) -> float:
-    """Return γ of a polynomial kernel: `gamma` itself if it is a number, otherwise what its rule gives for X (n, d)."""
+    """Return γ of a polynomial kernel: `gamma` if it is a number, otherwise the value of this rule on X (n, d)."""
     return resolve_gamma(gamma, find_kernel("polynomial"), X, rng)
 
 
@@ -122,14 +122,14 @@ class PolynomialSketch(PolynomialMap):
         return ExactTerms(float(np.sqrt(c**p)), None if linear is None else float(np.sqrt(linear)))
 
     def n_sketched(self, state: State, n_features_in: int) -> int:
-        """Return the number of outputs that are sketched, not exact terms."""
+        """Return the number of outputs that sketch the rest of the kernel: all but those of exact terms."""
         return self.n_components - self.exact_terms(state).count(n_features_in)
 
     def choose_terms(self, X: Floats, gamma: float, least: int) -> dict[str, Array]:
-        """Return the state entry that names the exact terms, or an empty dict if all outputs are sketched.
+        """Return {"linear": whether the linear part is exact as well as the constant}, or {} if no term is exact.
 
-        At least `least` outputs sketch the rest of the kernel. Their variance is at most about the mean squared
-        ‖rest(x)‖²‖rest(y)‖² divided by their number. The linear part is exact if that reduces this bound.
+        At least `least` outputs must be left to sketch the rest r(x, y) of the kernel. Their variance is at most about
+        the squared mean of r(x, x), divided by their number. The linear part is exact if that reduces this bound.
         """
         p, c, D = self.degree, self.coef0, self.n_components
         if c == 0.0 or least > D - 1:

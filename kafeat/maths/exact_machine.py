@@ -24,7 +24,7 @@ def errors_of_others(K: Floats, Y: Floats, across: Floats, held: Floats) -> Floa
     kept = values > least
     values, unit, level = values[kept], float(values[kept].sum()) / len(K) or 1.0, Y.mean(axis=0)
     turned = vectors[:, kept].T @ (Y - level)
-    # The vector of ones is an eigenvector of the centred matrix, so the means of new rows cancel.
+    # A new row's own mean need not be subtracted: it cancels, because the eigenvectors are orthogonal to the ones.
     projected = (across - means) @ vectors[:, kept]
     predicted = (projected @ (turned / (values + penalty * unit)[:, None]) for penalty in PENALTIES)
     return np.array([np.square(one + level - held).sum(axis=1) for one in predicted])

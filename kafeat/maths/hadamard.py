@@ -65,7 +65,7 @@ def draw_rows(m: int, d: int, rng: np.random.Generator) -> Array:
 
 
 def written_out(factors: Array, rows: Array, first: int = 0) -> Array:
-    """Return the matrix of `SampledHadamard` without its first columns: (m, d − first)."""
+    """Return the matrix (m, d − first) of a `SampledHadamard`, without its first `first` columns."""
     blocks, columns = (
         np.arange(len(rows)) // padded_width(factors.shape[1]),
         np.arange(first, factors.shape[1]),
@@ -88,7 +88,7 @@ class SampledHadamard:
         self.dtype = np.result_type(dtype, np.complex64) if factors.dtype.kind == "c" else dtype
         self._factors = np.ascontiguousarray(factors.T[:, :, None].astype(self.dtype))
         self._shape = (width, blocks)
-        # outputs go block by block, but in memory, the results for one row of H in all blocks are neighbours
+        # The index of each output in a buffer (width, blocks), where row r of H for block b stands at r·blocks + b.
         self._rows = rows * blocks + np.arange(len(rows)) // width
         self._hadamard = HadamardTransform(width, dtype, orthonormal=False)
 

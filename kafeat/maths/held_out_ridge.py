@@ -1,4 +1,4 @@
-"""Ridge regression in memory, with a penalty chosen on held-out rows, for comparing choices that depend on a label."""
+"""Ridge regression in memory, with a penalty chosen on held-out rows. Steps that learn a label compare maps with it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def fit_held_out_ridge(
 
 
 def hold_out(n: int, rng: np.random.Generator, most: int, keys: RowKeys | None = None) -> tuple[Array, Array]:
-    """Draw at most `most` of n rows. Return the row numbers to fit on, and about a fifth of the rows to hold out."""
+    """Draw at most `most` of n rows. Return the row numbers to fit on, and a fifth to hold out by groups or times."""
     order = rng.permutation(n)[:most]
     n_held = int(len(order) * _HELD_OUT)
     if keys is None or not n_held:

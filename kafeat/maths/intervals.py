@@ -1,8 +1,8 @@
 """Intervals of numbers and sets of classes, from the errors of held-out rows.
 
-For row i, a model that was fitted without it predicts ŷᵢ, and a second one, also without it, the size of the error,
-s(xᵢ) > 0. The interval of a new row is ŷ ± q s(x), with q the ⌈(n+1)(1−α)⌉-th smallest of n scores |yᵢ − ŷᵢ|/s(xᵢ). The
-score of a class is 1 − p. A prediction set contains the classes with a score of at most q, and always the likeliest.
+Two models are fitted without row i: one predicts ŷᵢ, and the other predicts the size s(xᵢ) > 0 of its error. The
+interval of a new row is ŷ ± q s(x), with q the ⌈(n+1)(1−α)⌉-th smallest of n scores |yᵢ − ŷᵢ|/s(xᵢ). The score of a
+class is 1 − p. A prediction set contains the classes with a score of at most q, and always the likeliest.
 
 Source: Lei, G'Sell, Rinaldo, Tibshirani & Wasserman 2018, section 5.2 (locally weighted); Barber, Candès, Ramdas &
 Tibshirani 2021 (held-out errors of each row); Sadinle, Lei & Wasserman 2019 (sets of classes).
@@ -32,14 +32,15 @@ MOST_SCORES = 10_000
 ENOUGH_SCORES = 60
 """With at least this many scores, coverage is accurate to a percentage point (benchmarks/results/intervals.md)."""
 
-# The model of error sizes: its penalties, in units of the mean diagonal, and the least relative and absolute size.
+# For the model of error sizes: penalties, as multiples of the mean diagonal, and the least size, as a share of the mean
+# error and as a number.
 _MULTIPLES = 10.0 ** np.arange(-3.0, 3.0)
 _FLOOR, _LEAST = 0.1, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """The scores of held-out rows and, if they predict numbers, a model of the size of errors: max(Zw + b, floor).
+    """The scores of held-out rows and, for a label of numbers, a model of the size of errors: max(Zw + b, floor).
 
     Attributes:
         scores: In ascending order, (m, k) for k numbers and (m, 1) for classes.
@@ -246,7 +247,7 @@ def compared_errors(here: Floats, of_fit: Floats) -> float:
 def compared_scores(here: Floats, of_fit: Floats) -> float:
     """Return the p-value of a rank test (Mann-Whitney) whether scores (n, k) are larger than in training (m, k).
 
-    A test of means would depend on a few large errors. For several labels, the result is the smallest p-value times k.
+    A test of means would depend on a few large errors. For k labels, the result is k times the smallest of k p-values.
     """
     (n, k), m = here.shape, len(of_fit)
     spread = np.sqrt((n + m + 1) / (12.0 * n * m))
@@ -258,7 +259,7 @@ def compared_scores(here: Floats, of_fit: Floats) -> float:
 
 
 def _above(apart: float, spread: float) -> float:
-    """Return the probability that a normal variable of this `spread` is above `apart`."""
+    """Return the probability that a normal variable with mean 0 and standard deviation `spread` is above `apart`."""
     if not spread > 0.0:
         return float(apart <= 0.0)
     return float(0.5 * erfc(apart / spread / np.sqrt(2.0)))

@@ -54,7 +54,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
-        """Return the kernel matrix together with k(x, x), from which another kernel can be computed."""
+        """Return the matrix k(x, y) with k(x, x) and k(y, y). This `Gram` can be the input of another kernel."""
 
 
 class TiledKernel(Kernel):

@@ -15,7 +15,7 @@ from kafeat.contract.kernel_inputs import distances
 from kafeat.errors import UsageError
 from kafeat.types import Floats
 
-# The codes of these functions in the C file.
+# The codes of functions of a distance, and of terms of a sum, in the C files.
 _PROFILES = {"gaussian": 0, "matern_1": 1, "rational_quadratic": 2, "matern_3": 3, "matern_5": 5}
 _TERMS = {"harmonic": 0, "cityblock": 1, "intersection": 2}
 _ACROSS = {64: 4, 32: 2}
@@ -25,9 +25,9 @@ Profile = Literal["gaussian", "matern_1", "rational_quadratic", "matern_3", "mat
 Term = Literal["harmonic", "cityblock", "intersection"]
 
 Finish = Callable[[Floats], object]
-"""Turns c·r², or dot products, into the kernel in place."""
+"""A function that replaces an array of c·r², or of dot products, by the kernel in place."""
 
-# If rounding in float64 may change c‖x − l‖² by more than this, differences are used, at ten times the cost.
+# If rounding in float64 may change c‖x − l‖² by more than this, it is computed from x − l, at ten times the cost.
 _MOST_CANCELLED = 1e-6
 
 
@@ -37,7 +37,7 @@ def exponential(scaled: Floats) -> None:
 
 
 def profile_loop(profile: Profile | None, finish: Finish, dtype: np.dtype[Any], alpha: float = 0.0) -> Finish:
-    """Return a function that turns c·r² into a kernel in place, in C order. Rounding may have given it a wrong sign.
+    """Return a function that replaces an array of c·r² (in C order) by a kernel. A wrong sign by rounding counts as 0.
 
     c is −γ for gaussian, γ/α for rational_quadratic, and 2νγ for matern with ν = 1/2, 3/2 and 5/2. Without a compiled
     loop, `finish` is used.
@@ -75,7 +75,7 @@ def sums_loop(term: Term, landmarks: Floats, dtype: np.dtype[Any]) -> Callable[[
 
 
 def _sums(term: Term, landmarks: Floats, X: Floats, out: Floats) -> None:
-    """Write the same sums without a compiled loop, with one pass over the tile for each landmark."""
+    """Write the sums of `sums_loop` without a compiled loop, with one pass over the tile for each landmark."""
     if term == "cityblock":  # in float64 by SciPy, which is as fast as passes in float32
         np.copyto(out, distances(X, landmarks, "cityblock"), casting="same_kind")
         return
@@ -95,7 +95,7 @@ class Landmarks:
     dtype: np.dtype[Any]
     scale: float = 1.0
     centre: Floats | None = None
-    """The point (d,) that kernels of a distance subtract from all rows. None means the mean of the landmarks."""
+    """The point (d,) that kernels of ‖x − l‖ subtract from all rows. None means the mean of the landmarks."""
 
     @property
     def doubles(self) -> Floats:
@@ -104,13 +104,13 @@ class Landmarks:
 
 
 Write = Callable[[Floats, Floats, Floats, Floats], object]
-"""A function of rows (n, d), landmarks, an output (n, m) in C order, into which it writes the kernel, and buffers."""
+"""A function write(rows, landmarks, out, buffers) that writes the kernel into `out` (n, m), in C order."""
 
 
 class KernelTile:
     """Computes k(x, l_j) for every row x of a tile and every landmark l_j.
 
-    `write` gets the landmarks in `dtype` and this many `buffers` (n, width), by default as wide as the landmarks.
+    `write` gets the landmarks in `dtype`, and buffers (buffers, n, width). `width` is by default that of the landmarks.
     """
 
     def __init__(
@@ -147,16 +147,15 @@ def product_tile(landmarks: Floats, dtype: np.dtype[Any], finish: Finish | None 
 def distance_tile(landmarks: Landmarks, factor: float, finish: Finish) -> KernelTile:
     """Return a kernel tile for a function of c‖x − l‖², by one matrix product: [x, ‖x‖², 1]·[−2cl, c, c‖l‖²].
 
-    `centre` is subtracted first, because the product loses fewer digits for rows near 0. Distances to landmarks that
-    are too far away even for float64 are computed from differences. Without a centre, as in files of format 1, it is
-    the mean of the landmarks, and no differences are used. Rounding may give a sum the wrong sign, which `finish` must
-    handle.
+    `centre` is subtracted first, because the product loses fewer digits for rows near 0. If a landmark is so far from
+    the centre that even float64 loses too many digits, distances to it are computed from x − l. Without a centre, as in
+    files of format 1, the landmarks' mean is subtracted, and x − l is never used. `finish` must handle wrong signs.
     """
     rows, dtype = landmarks.doubles, landmarks.dtype
     centre = (rows.mean(axis=0) if landmarks.centre is None else landmarks.centre).astype(dtype)
     moved = rows - centre
     norms = np.einsum("ij,ij->i", moved, moved)
-    # where x is near l, and the kernel is not 0, the sum has four terms of the size c‖l‖²
+    # Rounding matters only where x is near l, and the kernel is not 0. There, four terms have the size c‖l‖².
     cancelled = 4.0 * float(np.finfo(np.float64).eps) * abs(factor) * norms
     far = np.flatnonzero(cancelled > (np.inf if landmarks.centre is None else _MOST_CANCELLED))
     far_rows = rows[far]
@@ -180,7 +179,7 @@ def sums_tile(
 ) -> KernelTile:
     """Return a kernel tile for the sums of `sums_loop`, which `finish` may turn into another kernel in place."""
     rows, dtype = np.ascontiguousarray(landmarks.rows, dtype=landmarks.dtype), landmarks.dtype
-    # halves, so that sums of harmonic terms do not overflow
+    # halve x and l for harmonic terms, so that x + l does not overflow
     halves = term == "harmonic"
     add = sums_loop(term, 0.5 * rows if halves else rows, dtype)
 

@@ -14,7 +14,7 @@ from kafeat.types import Floats, Scratch
 class LinearOutput(Transform):
     """Zw + b with w (D, k) and b (k,) in float64, or its softmax with a temperature.
 
-    The product is computed in `dtype`, or in float64 if `wide`, which weights that nearly cancel need.
+    The product is computed in `dtype`, or in float64 if `wide`. Large weights that nearly cancel need float64.
     """
 
     def __init__(

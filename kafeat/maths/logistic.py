@@ -65,7 +65,7 @@ class LogisticProblem:
 
         D, c = len(self._zz), self._targets.shape[1]
         R = lapack.cholesky(self._zz / 4.0 + penalty * np.eye(D))
-        # In this unit, the loss has a curvature of about 1 in an intercept, as in V.
+        # Intercepts are scaled by this unit, so that the curvature of the loss is about 1 in them, as it is in V.
         unit = np.sqrt(self._total / 4.0)
 
         def loss(flat: Floats) -> tuple[float, Floats]:

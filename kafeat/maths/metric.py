@@ -52,9 +52,9 @@ def learn_metric(
 ) -> dict[str, Floats]:
     """Learn the metric of rows X (n, d) for the targets Y (n, k).
 
-    L is M^(α/2), or its `rank` leading eigenvectors times the roots of their eigenvalues. With `diagonal`, M is its
-    diagonal. Without a rank, L is the identity unless it improves the predictions of held-out rows by more than the
-    noise of the difference.
+    M is the average outer product of gradients. L is M^(α/2), or its `rank` leading eigenvectors times the roots of
+    their eigenvalues. With `diagonal`, only the diagonal of M is used. Without a rank, L is the identity unless M^(α/2)
+    improves the predictions of held-out rows by more than the noise of the difference.
 
     Returns
     -------
@@ -82,8 +82,8 @@ def learn_metric(
         of_rounds,
     )
     best = min(learned, key=lambda found: found.ridge.error, default=first)
-    # The held-out rows have chosen the best round, so other rows judge it, by a Nyström map like those after a metric.
-    seed = int(of_judges.integers(1 << 63))  # the same draws for both
+    # The held-out rows have chosen the best round, so new rows judge it, with a Nyström map as often follows a metric.
+    seed = int(of_judges.integers(1 << 63))  # the same draws for the identity and for the best round
     before, after = (_mapped(data, X[judged], Y[judged], one.root, seed) for one in (first, best))
     better = rank is not None or clearly_better(after, before)
     M, error = (best.M, after) if better else (identity, before)
@@ -98,7 +98,7 @@ def learn_metric(
 
 
 def _varying(X: Floats, diagonal: bool) -> Floats:
-    """Return the projection onto the directions in which rows vary: a matrix (d, d), or 1 or 0 for each column.
+    """Return the projection onto the directions in which rows vary: (d, d) or, if `diagonal`, a 1 or 0 per column.
 
     Cosines and sines also vary in the other directions, but the rows contain no information about them.
     """
@@ -186,10 +186,10 @@ def _best_ridge(
 
 
 def _mapped(data: _Data, X: Floats, Y: Floats, L: Floats, seed: int) -> Floats:
-    """Estimate the squared errors (n,) of ridge on many rbf landmarks, for rows X (n, d) with targets Y (n, k).
+    """Estimate the squared errors (n,) of ridge with many rbf landmarks, for rows X (n, d) with targets Y (n, k).
 
-    They are measured with few landmarks, which a rotation helps far more than many if there are many columns. For a
-    matrix L, the gain from doubling the landmarks is therefore added once more. γ is chosen with half of them.
+    They are measured with m ≤ 512 landmarks. If there are many columns, a matrix L helps so few landmarks far more than
+    many. Its errors are therefore extrapolated from m/2 and m to 2m landmarks. γ is chosen with m/2 landmarks.
     """
     train, held, new = (apply_root(rows, L) for rows in (data.X, data.held, X))
     gamma = resolve_gamma("median", RbfKernel(), train, np.random.default_rng(seed))

@@ -68,7 +68,7 @@ def rounding_of(largest: float, size: int) -> float:
 
 
 def solved(A: Floats, penalty: float, B: Floats) -> Floats:
-    """Return (A + λ)⁻¹B by Cholesky. Nine penalties take a fifth of the time of one eigendecomposition."""
+    """Return (A + λ)⁻¹B by Cholesky. Nine calls, one per penalty, take a fifth of the time of an eigendecomposition."""
     A = A.copy()
     A.flat[:: len(A) + 1] += penalty
     return lapack.solved(A, B)
@@ -173,8 +173,8 @@ class _System:
     def penalty(self, relative: float) -> float:
         """Return λ for a penalty relative to the mean of the n eigenvalues of ZZᵀ, but above rounding errors.
 
-        A (D, D) has the same trace, so a multiple of A's mean diagonal is n/D times as much relative to this mean. If
-        all inputs are equal, A is 0 and any penalty will do.
+        A (D, D) has the same trace as ZZᵀ, so c times the mean diagonal of A is c·n/D in this relative unit. If all
+        inputs are equal, A is 0 and any penalty will do.
         """
         mean = float(np.trace(self.A)) / self.rows
         return max(relative * (mean if mean > max(self.rounding, LEAST) else 1.0), self.rounding)
@@ -213,8 +213,8 @@ class NormalEquations:
         self._pivot: tuple[Floats, Floats] | None = None
         self._units: Floats = np.ones(width)
         self._jobs, self._standardize = jobs, standardize
-        # The penalty that `search` found, and the same in the unit of the columns: dividing it by the square of an
-        # extreme unit might give 0 or infinity.
+        # The penalty that `search` found, for the original and for the divided columns. Computing one from the other
+        # might give 0 or infinity.
         self._searched: tuple[float, float] | None = None
 
     def add(self, Z: Floats, Y: Floats, parts: Array, weights: Floats | None = None) -> None:
@@ -253,7 +253,7 @@ class NormalEquations:
     @cached_property
     @np.errstate(over="ignore")  # for columns that are tiny compared with others
     def _scale(self) -> tuple[Floats, float]:
-        """The divisors of the columns, and the unit in which the penalty counts."""
+        """The divisors (D,) of the columns, and u: a penalty λ of original columns is λ/u² for the divided columns."""
         if not self._standardize:
             unit = float(self._units.max())
             return unit / self._units, unit  # one unit for all columns

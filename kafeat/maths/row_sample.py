@@ -44,7 +44,7 @@ def splitmix64(z: Hashes) -> Hashes:
 
 
 def smallest(seed: int, rows: int, size: int) -> npt.NDArray[np.int64]:
-    """Return the row numbers (size,), ascending, that a sample of that size keeps of `rows` rows."""
+    """Return the ascending row numbers (size,) of the rows in a `RowSample` of this size, if there are `rows` rows."""
     sample = RowSample(seed, size)
     for start in range(0, rows, _AT_ONCE):
         n = min(_AT_ONCE, rows - start)
@@ -127,7 +127,7 @@ class RowSample:
     ) -> None:
         """Add the rows X (k, d) at the `offsets` from `choose`, of a chunk of `rows` rows that begins at `start`.
 
-        `about` has arrays (k,) or (k, m) of what is known about the rows, such as `label`; None is left out.
+        `about` has further arrays (k,) or (k, m) with an entry per row, such as `label`. An array may be None.
         """
         self.n_rows += rows
         if not len(offsets):

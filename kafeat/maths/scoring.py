@@ -16,12 +16,12 @@ from kafeat.types import Array, Floats
 
 Judged = Literal["numbers", "probabilities", "intervals"]
 _REMEDIES: dict[Judged, str] = {
-    "probabilities": "take --learner logistic, or score a finished model (--all-rows)",
-    "intervals": "score a model that was fitted with --intervals, on rows enough for its --interval (--all-rows)",
+    "probabilities": "use --learner logistic, or score a finished model (--all-rows)",
+    "intervals": "score a model that was fitted with --intervals on enough rows for this --interval (--all-rows)",
 }
 _OF_TRIALS: tuple[Judged, ...] = ("probabilities",)
 INTERVAL = 0.9
-"""The probability of intervals that is scored by default."""
+"""The probability that intervals have in scores by default."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ class Score:
         return self.measure(of_all_classes(predicted), truth)
 
     def of_constant(self, task: PredictionTask, known: Array, labels: Array) -> float:
-        """Return the score on `labels` of a constant prediction: the mean of `known` labels, or class frequencies.
+        """Return the score on `labels` of a constant prediction that is learned from the labels `known`.
 
-        The most frequent class is predicted, and intervals are between quantiles. Maps have to beat this score.
+        It is the mean of numbers, the frequencies of classes, or two quantiles for intervals. Maps have to beat it.
         """
         if self.judges == "intervals":
             shares = [(1.0 - self.level) / 2.0, (1.0 + self.level) / 2.0]
@@ -107,7 +107,7 @@ class Score:
         return self.of(task, constant_predictions(task, known, len(labels)), labels)
 
     def check(self, who: str, predicts: Collection[Judged]) -> Score:
-        """Return this score, or raise an error if it needs other predictions than `who` makes."""
+        """Return this score, or raise an error if it needs predictions that `who` does not make (`predicts`)."""
         if self.judges in ("numbers", *predicts):
             return self
         raise UsageError(
@@ -202,7 +202,7 @@ def _pinball(ends: Floats, Y: Floats, level: float) -> float:
 
 
 def _noise_of_share(score: float, rows: int) -> float:
-    """Return the standard error √(p(1 − p)/n) of a share p of correct rows or, if it is negative, of wrong ones."""
+    """Return the standard error √(p(1 − p)/n) of p = |score|, a share of correct or (if negative) of wrong rows."""
     share = min(abs(score), 1.0)
     return float(np.sqrt(share * (1.0 - share) / max(rows, 1)))
 
@@ -257,8 +257,8 @@ def score_for(
 ) -> Score:
     """Return the score with this name; None and "auto" mean the default score of the task.
 
-    `level` is the probability of intervals. It is an error if the score is for the other task, or needs other
-    predictions than `who` makes.
+    `level` is the probability of intervals. It is an error if the score is for the other task, or needs predictions
+    that `who` does not make (`predicts`).
     """
     usual = name in (None, "auto")
     score = replace(scores_of(kind)[0] if usual else SCORES[str(name)], level=level)

@@ -1,8 +1,8 @@
 """The compiled loop of TensorSketch: count sketches, Fourier transforms and their product, a few rows at a time.
 
-The outputs are numbers of the spectrum of a random sketch. Each frequency of a product of count sketches is an unbiased
-estimate of the kernel, and different frequencies are not correlated: over random buckets h and h', E e^(−2πi(k − k')(h
-− h')/L) = 0. So any of the frequencies of a transform of any length L can be outputs. A power of two is the fastest.
+The outputs are real and imaginary parts of the spectrum of a random sketch. Each frequency of a product of count
+sketches gives an unbiased estimate of the kernel, and different frequencies are not correlated: over random buckets h
+and h', E e^(−2πi(k − k')(h − h')/L) = 0. So any frequencies of any length L can be outputs. Powers of two are fastest.
 Frequencies 0 and L/2 are real and have a larger variance, so they are used only if the number of outputs requires it.
 """
 
@@ -22,13 +22,13 @@ from kafeat.types import Array, Floats
 
 # The smallest width of a sketch and length of a transform.
 _LEAST = 8
-# Which terms are sketched: all, all but the constant one, or all but this and the linear ones, as in the C file.
+# Codes in the C file: sketch all terms, all but the constant, or all but the constant and the linear terms.
 _WHOLE, _BUT_CONSTANT, _BUT_LINEAR = 0, 1, 2
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Which `count` of the numbers Re P_k, Im P_k, … of a Fourier transform of `length` real numbers are outputs."""
+    """The outputs of a sketch: `count` numbers Re P_k or Im P_k of the Fourier transform P of `length` real numbers."""
 
     count: int
     length: int
@@ -55,14 +55,14 @@ class Spectrum:
 
     @cached_property
     def amplitudes(self) -> Floats:
-        """The factor (count,) of each output for dot products to be means: √2 larger if −k is a frequency as well."""
+        """The factors (count,) that make dot products means over frequencies. Other k than 0 and L/2 count twice."""
         k = self.frequencies
         real = (k == 0) | (2 * k == self.length)
         return np.sqrt(np.where(real, 1.0, 2.0) / self.count)
 
 
 def spectrum_for(count: int) -> Spectrum:
-    """Return the spectrum of the shortest transform with so many usable numbers whose length is a power of two."""
+    """Return a spectrum with `count` outputs. Its length is the smallest power of two with enough usable numbers."""
     if count >= _LEAST and count & (count - 1) == 0:
         return Spectrum(count, count)
     # the transform must also have frequency L/2 and, for an even count, frequency 0, which are not used
@@ -99,7 +99,7 @@ class SketchLoop:
     def leave_out(self, constants: Iterable[Array], linear: bool) -> None:
         """Leave out the terms that other outputs carry: the constant one and, with `linear`, the linear ones.
 
-        `constants` are the spectra (L//2 + 1,) of the constant 1 in each sketch. Its factors must be 0.
+        `constants` are the spectra (L//2 + 1,) of the constant 1 in each sketch. Its own factors here must be 0.
         """
         self._constants = np.empty((self.degree, self._n + 1, 2), self.dtype)
         self._below, below = np.empty_like(self._constants), self._amplitudes.astype(complex)

@@ -1,6 +1,6 @@
-"""Target encoding: the mean target of each category, shrunk by empirical Bayes, without the rows of a row's own fold.
+"""Target encoding: a row gets the mean target of its category in the other folds, shrunk by empirical Bayes.
 
-For a category with many rows but few different ones, the mean is over the rows of all folds.
+If a category has many rows but few different ones, the mean is over the rows of all folds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from kafeat.maths.content_folds import FEW, EqualRows, folds_of, frequent
 from kafeat.maths.row_sample import Hashes
 from kafeat.types import Array, Floats, Mask
 
-# The rows of a category are hashed by content into so many parts, whose sizes show how many different rows there are.
+# A hash of its content puts each row of a category into one of these parts. Their sizes show how many rows differ.
 _PARTS = 32
 # If the labels of equal rows correlate at least this much, equal rows count as copies of one row.
 _OF_COPIES = 0.99
@@ -37,7 +37,7 @@ class TargetSums:
     def add(self, codes: Floats, hashes: Hashes, Y: Floats) -> None:
         """Add rows with these hashes and targets Y (n, k) one by one, so that sums do not depend on the blocks.
 
-        A code (n,) that is not a value is skipped.
+        Rows whose code (n,) is not from 0 to v − 1 are skipped.
         """
         values, n_folds = self.counts.shape
         known = np.flatnonzero((codes >= 0.0) & (codes < values))
@@ -61,7 +61,7 @@ class TargetSums:
         return means
 
     def repeated(self, equal: EqualRows) -> Mask:
-        """Return a mask of the values (v,) with few different rows, which repeat often enough for a mean of all.
+        """Return a mask (v,) of the values with so many rows, but so few different ones, that all folds are averaged.
 
         For n rows of J different contents in P parts, E Σ_p n_p² = n²/J + n²(1 − 1/J)/P. If the labels of equal rows
         have the correlation ρ, n rows are worth n/(1 + (n/J − 1)ρ) (Kish 1965). Copies have ρ = 1.
@@ -77,7 +77,7 @@ class TargetSums:
         return frequent(n / (1.0 + np.maximum(n / contents - 1.0, 0.0) * correlation), found)
 
     def _correlation(self, equal: EqualRows) -> float | None:
-        """Return how the labels of equal rows of a category correlate: None without equal rows, 0 if there are few."""
+        """Return the correlation of equal rows' labels in a category, None without equal rows, 0 if few rows differ."""
         counts, variance = self.counts.sum(axis=1), equal.variance
         if variance is None or equal.few:
             return None if variance is None else 0.0
@@ -99,14 +99,14 @@ class TargetSums:
         return self._shrunk(means, smooth, self.counts, self._sums, self._squares)
 
     def of_all_folds(self, means: Floats, smooth: float | None) -> Floats:
-        """Return the same encoding, (v, 1, k), from the rows of all folds."""
+        """Return the encoding as `encoded` does, but from the rows of all folds: (v, 1, k)."""
         nothing = (0 * self.counts[:, :1], 0.0 * self._sums[:, :, :1], 0.0 * self._squares[:, :1])
         return self._shrunk(means, smooth, *nothing)
 
     def _shrunk(
         self, means: Floats, smooth: float | None, own: Array, own_sums: Floats, own_squares: Floats
     ) -> Floats:
-        """Return the encoding from the rows of all folds minus the `own` rows of a fold."""
+        """Return the encoding (v, K, k) from all rows minus the `own` rows (v, K) of each fold, with their sums."""
         counts = self.counts.sum(axis=1, keepdims=True) - own
         sums = self._sums.sum(axis=2, keepdims=True) - own_sums
         squares = self._squares.sum(axis=1, keepdims=True) - own_squares

@@ -16,7 +16,7 @@ Kind = Literal["classification", "regression"]
 TaskKind = Literal["auto", "classification", "regression", "soft"]
 """How to interpret a label. For `soft`, it consists of the probabilities (n, k) of k classes."""
 
-# Whole numbers are classes up to so many distinct ones, if each is in so many rows, or in this share of all rows.
+# Whole numbers are classes if at most this many are different, and each is in this many rows, or in this share of rows.
 _MOST_CLASSES, _COMMON_ROWS, _COMMON_SHARE = 20, 20, 0.03
 
 
@@ -212,7 +212,7 @@ def _not_classes(values: Array, counts: Array) -> str:
 
 
 def kind_to_learn(labels: Array) -> Kind:
-    """Return the kind of task for a step that learns, which must not depend on the rows of the sample."""
+    """Return the kind of task for a step that learns. It does not depend on how many rows of a class are sampled."""
     if labels.ndim > 1:
         return "regression"
     return (

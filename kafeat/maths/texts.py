@@ -15,14 +15,14 @@ from kafeat.types import Array, Floats
 _MOST_ROWS, _ROUNDS, _SPARE = 20_000, 2, 16
 # The most rows for one ridge regression.
 _MOST_LEARNED = 40_000
-# The ridge penalty, in mean squared lengths of a row, and the most steps and the tolerance of conjugate gradients.
+# For ridge: the penalty, as a multiple of the mean ‖row‖², and the most steps and the tolerance of conjugate gradients.
 _PENALTY, _MOST_STEPS, _ENOUGH = 1.0, 200, 1e-3
 
 
 def weighted(counts: SparseRows, weights: Floats) -> SparseRows:
-    """Return rows with ±(1 + log c) in place of each count c, times the weight of its bucket."""
+    """Return the rows with each count ±c replaced by ±(1 + log c) times the weight of its bucket (BUCKETS,)."""
     size = np.abs(counts.values)
-    # counts of rows that are not texts may lie between 0 and 1
+    # Rows may be numbers instead of texts, with counts between 0 and 1, whose logarithms are negative.
     values = np.sign(counts.values) * np.where(size < 1.0, size, 1.0 + np.log(np.maximum(size, 1.0)))
     values *= weights[counts.columns]
     return SparseRows(values, counts.columns, counts.starts, BUCKETS)
@@ -65,8 +65,8 @@ def label_directions(
 ) -> Floats:
     """Return ridge coefficients for Y (n, k), (K, BUCKETS, k·len(several)): for each of K folds, from the other rows.
 
-    `several` holds the rows with several weightings, each of which gets a model for each target. The predictions are
-    scaled to the standard deviation `spread`.
+    `several` holds the same rows several times, weighted differently. For each weighting, there is a model for each
+    target. The predictions are scaled to the standard deviation `spread`.
     """
     found = np.zeros((n_folds, BUCKETS, Y.shape[1], len(several)))
     for i, rows in enumerate(several):

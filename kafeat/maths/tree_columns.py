@@ -72,10 +72,10 @@ def group_ends(outputs: int, n_trees: int, D: int) -> Array:
 
 
 class TreeColumns(Transform):
-    """Computes the columns of fitted trees minus their means, by the compiled loop or with equal bytes by NumPy.
+    """Computes the columns of fitted trees minus their means, by the compiled loop or, with the same result, by NumPy.
 
     `seen` holds sorted hashes of training rows, or of their groups. Such rows get the columns of their fold's ensemble,
-    which has not learned from them, other rows the mean of all ensembles. Without `seen`, no row gets the mean.
+    which has not learned from them, and other rows get the mean of all ensembles. Without `seen`, no row gets the mean.
     """
 
     def __init__(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> None:

@@ -1,6 +1,6 @@
 """Frequencies and coefficients κ_j ≥ 0 of a homogeneous map: k̂(ω) = κ₀ + 2 Σ_j κ_j cos(jLω) approximates 𝒦(ω).
 
-Each function returns the frequencies (n,) and the coefficients (n + 1,), which include L.
+Each window is a pair: the frequencies L, 2L, …, nL (n,), and the coefficients κ₀, …, κ_n (n + 1,).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Coefficients = tuple[Floats, Floats]
 
 MOST_SOLVED = 32
 """The highest order that is optimized. Above it, a rectangular window's error is below the solver's precision."""
-# The grid of log ratios, up to a ratio of 10,000, on which `minimax` is computed.
+# The grid of ω = log(y/x), for ratios up to 10,000, on which `minimax` minimizes the largest error.
 _RATIOS = np.linspace(0.0, np.log(1e4), 256)
 # Periods to try, relative to the rectangular window's, before the best one is refined.
 _PERIODS = np.geomspace(0.6, 1.7, 24)
@@ -91,7 +91,7 @@ def _minimax(kernel: str, order: int, period: float | None, widest: float, beyon
 def least_squares(
     kernel: str, order: int, period: float | None, ratios: Floats, weights: Floats
 ) -> Coefficients:
-    """Return the coefficients that minimize Σ weight·ε(ω)² over κ_j ≥ 0 and, unless it is given, over the period."""
+    """Return the κ_j ≥ 0 that minimize Σ weight·ε(ω)². If `period` is None, the best period is used."""
     from scipy.optimize import nnls
 
     if order > MOST_SOLVED:

@@ -67,11 +67,11 @@ class Fourier(RandomCosines):
     """
 
     kernel: KernelName = parameter("rbf", "the kernel to approximate")
-    gamma: PositiveFloat | Rule = parameter("median", "γ, or how it is read off the fit sample")
+    gamma: PositiveFloat | Rule = parameter("median", "γ, or a rule to compute it from the fit sample")
     nu: PositiveFloat = parameter(1.5, "ν, the smoothness of matern")
     alpha: PositiveFloat = parameter(1.0, "α, the mixture of rational_quadratic")
     length_scale: PositiveFloat | LengthScales = parameter(
-        1.0, "ℓ, divides the inputs before γ applies: one number, or one for each input"
+        1.0, "ℓ: inputs are divided by it before γ applies; one number, or one for each input"
     )
     n_components: Width = N_COMPONENTS
     frequencies: Frequencies = parameter(

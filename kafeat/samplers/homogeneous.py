@@ -21,13 +21,14 @@ from kafeat.maths.kernels.histograms import ADDITIVE
 from kafeat.maths.windows import ratio_weights, widest_ratio
 from kafeat.types import ArrayOf, Floats, Scratch, Shapes, State
 
-# The weights of ratios that the sample does not contain, so that a fitted window also suits other data.
+# The weight of ratios that the sample does not contain, so that a fitted window also suits other data: a share of all
+# weights for the mean error, and a factor for the largest error.
 _UNSEEN_SHARE = 1e-3
 _UNSEEN_WEIGHT = 1.0 / 30.0
 # `criterion: auto` minimizes the largest error if the error of the sample's kernel grows by at most this factor. It
 # grows 1.3 to 1.45 times for uniform numbers, 1.8 to 2.5 for bags of words, and 2.5 to 3 for histograms of one kind.
 _DEARER = 1.6
-# The rows for that comparison, and the most numbers in their features and terms of their exact kernel.
+# For this comparison: the most rows, the most numbers in their features, and the most terms of their exact kernel.
 _ROWS = 256
 _MOST_FEATURES = 1 << 22
 _MOST_ENTRIES = 1 << 26
@@ -40,7 +41,7 @@ else:
 
 
 class Homogeneous(Step):
-    """Homogeneous kernel map: z(x)·z(y) ≈ Σ_i (x_i y_i)^{γ/2} 𝒦(log(y_i/x_i)), a kernel of ratios by its signature 𝒦.
+    """Homogeneous kernel map: z(x)·z(y) ≈ Σ_i (x_i y_i)^{γ/2} 𝒦(log(y_i/x_i)), where 𝒦 is the signature of the kernel.
 
     chi2: 2xy/(x + y); intersection: min(x, y); hellinger: √(xy), which one feature gives exactly; jensen_shannon: ½x
     log₂((x + y)/x) + ½y log₂((x + y)/y). These formulas are for γ = 1. For another γ, they are multiplied by (xy)^{(γ −
@@ -59,19 +60,19 @@ class Homogeneous(Step):
     homogeneity: PositiveFloat = parameter(1.0, "γ: scaling the inputs by s scales the kernel by s^γ")
     window: Literal["minimax", "uniform", "rectangular", "fitted"] = parameter(
         "minimax",
-        "coefficients of least largest error, sampled from the spectrum, of the signature cut to one period, "
-        "or fitted to the sample",
+        "chooses κ_j and L: for the least largest error, as samples of the spectrum, from one period of the signature, "
+        "or for the least error on the sample",
     )
     period: Annotated[float, Field(ge=1)] | None = parameter(
-        None, "Λ, in units of log(y/x); null: by the order, or the best one"
+        None, "Λ = 2π/L; null: tabulated for uniform and rectangular, else the best one"
     )
     criterion: Literal["auto", "mean", "max"] = parameter(
         "auto",
-        "what a fitted window makes small: the mean squared error over pairs of entries, or the largest error; "
-        "auto: the largest, where that costs the kernel of the sample little",
+        "the error that a fitted window minimizes: the mean squared one over pairs of entries, or the largest one; "
+        "auto: the largest, unless the sample's kernel then has a much larger error",
     )
     negative: Literal["error", "signed"] = parameter(
-        "error", "refuse negative inputs, or map them to -Ψ(|x|)"
+        "error", "reject negative inputs, or give them the outputs of |x| with a minus sign"
     )
 
     @property
@@ -118,7 +119,7 @@ class Homogeneous(Step):
         self, ratios: Floats, weights: Floats, X: Floats, rng: np.random.Generator
     ) -> windows.Coefficients:
         kernel, order, period = self.kernel, self.n, self.period
-        # only 1e-5 of the weight is left out, because the largest values are in the tail
+        # Only 1e-5 of the weight lies above `widest`, because the largest entries are in this tail.
         widest = widest_ratio(ratios, weights, 1e-5)
         unseen = np.exp(-ratios)
         weights = weights / weights.sum() + _UNSEEN_SHARE * unseen / unseen.sum()

@@ -68,28 +68,29 @@ class Nystroem(Step):
     """Nyström features: z(x) = Tᵀ k(L, x), T Tᵀ = K_mm⁺ = V_r Λ_r^{−1} V_rᵀ, K_mm = k(L, L) on m landmark rows L.
 
     ZZᵀ = K_nm K_mm⁺ K_mn is the best approximation of the kernel within the span of the landmarks. It is exact on the
-    landmarks and never above a positive definite kernel. With `weights: fitted`, T Tᵀ is chosen instead so that ZZᵀ is
-    as close as possible to the kernel of the sample. T is lower triangular, a rotation of V_r Λ_r^{−½} that saves half
-    of the product. Columns after the r-th are 0. With `root: symmetric`, T is V_r Λ_r^{−½} V_rᵀ, as in scikit-learn.
+    landmarks, and z(x)·z(x) ≤ k(x, x) if the kernel is positive definite. With `weights: fitted`, T Tᵀ is chosen
+    instead so that ZZᵀ is as close as possible to the kernel of the sample. T is lower triangular, a rotation of
+    V_r Λ_r^{−½} that saves half of the product. Columns after the r-th are 0. With `root: symmetric`, T is
+    V_r Λ_r^{−½} V_rᵀ, as in scikit-learn.
     With `kernel: precomputed`, a row holds k(x, y) for every training row y.
 
     Source: Williams & Seeger 2001, equation 8; selectors and `weights` have sources of their own.
     """
 
-    kernel: KernelName | Function = parameter("rbf", "the kernel to approximate; poly is polynomial")
+    kernel: KernelName | Function = parameter("rbf", "the kernel to approximate; poly means polynomial")
     gamma: PositiveFloat | Rule = parameter(
-        "median", "γ, or how it is read off the fit sample; median is 1/d for kernels of dot products"
+        "median", "γ, or a rule to compute it from the fit sample; median is 1/d for kernels of dot products"
     )
     nu: Annotated[float, Field(gt=0, le=30)] = parameter(1.5, "ν, the smoothness of the matern kernel")
     alpha: PositiveFloat = parameter(1.0, "α of the rational_quadratic kernel")
-    degree: PositiveInt = parameter(2, "of the polynomial and anova kernels")
+    degree: PositiveInt = parameter(2, "degree of the polynomial and anova kernels")
     coef0: Annotated[float, Field(ge=0)] = parameter(1.0, "c₀ of the polynomial and sigmoid kernels")
     coefficients: Coefficients | None = COEFFICIENTS
     n_components: Width = N_COMPONENTS
     n_landmarks: Width | None = parameter(None, "m, the number of landmarks; null: as many as outputs")
     landmarks: Selector | Rows = parameter(
         "auto",
-        "how the landmarks are chosen; auto: residual with a label, else kmeans, or rpcholesky if only rows will do",
+        "selects the landmarks; auto: residual with a label, else kmeans; rpcholesky for a function or precomputed",
     )
     dual_l1: Annotated[float, Field(ge=0, lt=1)] = parameter(
         0.0,
@@ -97,15 +98,15 @@ class Nystroem(Step):
     )
     tolerance: Annotated[float, Field(gt=0, lt=1)] | None = parameter(
         None,
-        "for rpcholesky and greedy: outputs end where this share of the kernel's trace is left, n_components at most",
+        "for rpcholesky and greedy: stop when this share of the kernel's trace is left, or at n_components",
     )
     weights: Literal["auto", "exact", "fitted"] = parameter(
         "auto",
-        "of the landmarks: exact on them, or fitted to the kernel of the sample; auto: fitted if `landmarks: auto` "
-        "is kmeans, else exact",
+        "T Tᵀ: exact on the landmarks, or fitted to the kernel of the sample; auto: fitted if `landmarks: auto` is "
+        "kmeans, else exact",
     )
     root: Literal["triangular", "symmetric"] = parameter(
-        "triangular", "T where landmarks are as many as outputs; symmetric costs twice the product"
+        "triangular", "form of T with as many landmarks as outputs; symmetric makes the product twice as slow"
     )
     rcond: Annotated[float, Field(ge=0, lt=1)] = parameter(1e-12, "eigenvalues below rcond·λ_max are cut off")
     clip_negative: bool = parameter(False, "accept an indefinite kernel and cut its negative part off")
@@ -187,7 +188,7 @@ class Nystroem(Step):
 
     @property
     def _selector(self) -> str:
-        """The name of the selector, with `auto` replaced by what it means."""
+        """The name of the selector. `auto` is replaced by its choice without a label."""
         if isinstance(self.landmarks, Given):
             return "given"
         if self.landmarks != "auto":
@@ -297,7 +298,7 @@ class Nystroem(Step):
         if isinstance(self.landmarks, Given) or self.tolerance is not None:
             m = count_rows(state, "landmarks")
         return {
-            # missing in files of format 1, of which only the later ones have the gain
+            # Files of format 1 lack centre and rows, and the older ones also lack the gain.
             "gain": ArrayOf((), optional=True),
             "centre": ArrayOf((n_features_in,), optional=True),
             "rows": ArrayOf((m,), "int64", optional=True, sign="of at least 0"),

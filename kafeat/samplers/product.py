@@ -31,7 +31,7 @@ class Product(ParallelChains):
     """
 
     maps: Annotated[tuple[ChainOnColumns, ...], Field(min_length=1), AS_TUPLE] = parameter(
-        ..., "chains whose kernels are multiplied: each with steps, and with columns if asked"
+        ..., "chains with steps and optional columns, whose kernels are multiplied"
     )
     n_components: Width | None = parameter(
         None, "D, the number of outputs; null: all products of outputs of the maps"

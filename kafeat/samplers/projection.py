@@ -42,7 +42,7 @@ class Projection(Step):
     always: ClassVar[Traits] = Traits(exact=ExactTraits(needs_coordinates=False))
 
     matrix: Literal["gaussian", "sparse", "srht"] = parameter("gaussian", "the law of the matrix")
-    n_components: Width | Literal["auto"] = parameter("auto", "D, or from eps and the number of rows")
+    n_components: Width | Literal["auto"] = parameter("auto", "D; auto: from eps and the number of rows")
     eps: Annotated[float, Field(gt=0, lt=1)] = parameter(
         0.1, "ε, the distortion of distances that auto allows"
     )

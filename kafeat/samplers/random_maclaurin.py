@@ -35,7 +35,7 @@ from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 _PAIRS = 1_000
 # Degrees that are less likely than the resolution of a random number are left out.
 _RESOLUTION = 2.0**-53
-# If the last degree had this share of the outputs, higher degrees would be missing.
+# If the last degree has more than this share of the outputs, fitting fails, because higher degrees would be missing.
 _CUT_OFF = 1e-4
 
 
@@ -54,7 +54,7 @@ class RandomMaclaurin(Step):
     always: ClassVar[Traits] = Traits(exact=ExactTraits(needs_coordinates=False))
 
     kernel: Literal["polynomial", "exponential", "series"] = parameter(
-        "polynomial", "the kernel to approximate; series: the one with these coefficients"
+        "polynomial", "the kernel to approximate; series is given by `coefficients`"
     )
     coefficients: Coefficients | None = COEFFICIENTS
     degree: Degree = parameter(2, "p, the degree of a polynomial kernel")

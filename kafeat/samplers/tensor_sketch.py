@@ -79,7 +79,7 @@ class TensorSketch(PolynomialSketch):
             "buckets": ArrayOf(shape, "int64"),
             "signs": ArrayOf(shape, "int8"),
             "gamma": (),
-            # sketches of the first formats and of scikit-learn lack both
+            # maps of the first formats and of scikit-learn have neither `linear` nor `length`
             "linear": ArrayOf((), "bool", optional=True),
             "length": ArrayOf((), "int64", optional=True),
         }
@@ -247,7 +247,7 @@ _SMOOTH = (2, 3, 5, 7, 11)
 
 
 def fast_length(most: int) -> int:
-    """Return the largest length up to `most` for which Fourier transforms are fast, or `most` itself below 1."""
+    """Return the largest length up to `most` for which Fourier transforms are fast. If `most` is below 1, return it."""
     for length in range(most, 0, -1):
         rest = length
         for prime in _SMOOTH:

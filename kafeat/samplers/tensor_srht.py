@@ -30,7 +30,7 @@ class TensorSrht(PolynomialSketch, InTwos):
     independent blocks are stacked. The rows of a block are orthogonal, while independent projections are not. The error
     falls like 1/√D. One output carries c₀^p exactly, and d outputs carry the linear part if that leaves less variance.
     With `complex_to_real`, F has entries 1, i, −1, −i, and the real and imaginary parts of m = D/2 products are the
-    outputs. At degree p, a factor's fourth moment is then 2^p instead of 3^p.
+    outputs. The fourth moment of a product of p factors is then 2^p instead of 3^p.
 
     Source: Ahle et al. 2020 (TensorSRHT); Wacker, Kanagawa & Filippone 2022, algorithm 1 (complex to real).
     """

@@ -69,7 +69,7 @@ class Text(Step):
     n_components: Width = N_COMPONENTS
     projection: Literal["svd", "sparse", "label"] = parameter(
         "svd",
-        "the directions of the training rows; random ones, which need more outputs; or those of the label first",
+        "main directions of the training rows; random ones, which need more outputs; or label predictions first",
     )
 
     @property

@@ -58,7 +58,7 @@ class Trees(TreeRecipe):
     scale: PositiveFloat = parameter(
         0.13, "standard deviation of the outputs: 0.13 is three times that of a kernel map of 512 outputs"
     )
-    categories: ColumnNames = parameter((), "the columns of categories to take, by name or pattern")
+    categories: ColumnNames = parameter((), "the columns that hold categories, by name or pattern")
     group: str | None = GROUP
 
     @property

@@ -30,7 +30,7 @@ class Union(ParallelChains):
     """
 
     maps: Annotated[tuple[UnionMember, ...], Field(min_length=1), AS_TUPLE] = parameter(
-        ..., "chains that stand side by side: each with steps, and with columns and weight if asked"
+        ..., "chains that stand side by side, with steps and optional columns and weight"
     )
 
     def n_features_out(self, state: State, n_features_in: int) -> int:

@@ -33,8 +33,8 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("random_maclaurin", {"kernel": "rbf"}, "expected"),
     ("random_maclaurin", {"coefficients": [1.0]}, "expected kernel: series with them, got 'polynomial'"),
     *(("random_maclaurin", {"coefficients": value, "kernel": "series"}, said) for value, said in (
-        (None, "expected numbers of which one is above 0, for a series, got null"),
-        ([0.0], "expected numbers of which one is above 0"), ([], "expected"))),
+        (None, "expected at least one number above 0 for a series, got null"),
+        ([0.0], "expected at least one number above 0"), ([], "expected"))),
     ("random_maclaurin", {"coefficients[1]": 0, "kernel": "series", "coefficients": [1.0, -1.0]},
      "expected a number of at least 0"),
     ("random_maclaurin", {"degree": 3, **SERIES}, "expected none with coefficients, got 3"),

@@ -41,13 +41,13 @@ WEIGHTS = parameter("fitted", "the same weight for every frequency, or weights f
 
 # If the distribution is not isotropic, learning starts from Sobol points, but only with at most this many inputs.
 _MOST_QMC_INPUTS = 2000
-# Below this padded width, a matrix is faster than Hadamard transforms if it has at most this many numbers.
+# A matrix is faster than Hadamard transforms below this padded width, if the matrix has at most this many numbers.
 _LEAST_STRUCTURED = 128
 _MOST_WRITTEN_OUT = 1 << 23
 
 
 class RandomCosines(InTwos):
-    """Shared by the kinds with random cosine features. Each kind declares these parameters in its own order."""
+    """Base class of recipes with random cosine features. Each subclass declares these parameters in its own order."""
 
     twos = ("features", "paired", "for paired features")
 
@@ -131,7 +131,7 @@ def bind_random_features(
 
 
 def draw_directions(how: Directions, m: int, d: int, rng: np.random.Generator) -> Floats:
-    """Return m draws of w ~ N(0, I), (m, d). Orthogonal draws keep the norms of independent draws."""
+    """Return m draws of w ~ N(0, I), (m, d). Orthogonal and independent draws have the same distribution of norms."""
     normal = RbfKernel().frequencies(KernelParameters(gamma=0.5))  # rbf has the frequencies N(0, 2γ I)
     return normal.orthogonal(m, d, rng) if how == "orthogonal" else normal.iid(m, d, rng)
 

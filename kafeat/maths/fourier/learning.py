@@ -41,7 +41,7 @@ _BUDGET = 6e11
 
 # Coordinates are clipped at this many wavelengths, because sums of squares must fit float32.
 _FARTHEST = 2.0**40
-# The most pairs of rows at a time, and the fewest waves whose memory the differences of wide rows may need.
+# The most pairs of rows at a time. Their differences may need as much memory as their waves, or as this many waves.
 _STRIP, _LEAST_WAVES = 2000, 4096
 
 
@@ -144,8 +144,8 @@ def fit_weights(
 ) -> Floats:
     """Return a ≥ 0 with Σa = 1 that minimises Σ_pairs (k(δ) − Σ_j a_j cos ω_j·δ)² + λ‖a − 1/m‖².
 
-    Non-negative least squares on the Cholesky factor of the m × m normal matrix. Σa = 1 keeps k(0) = 1, of which
-    heavy-tailed distributions would otherwise lose half.
+    It is non-negative least squares on the Cholesky factor of the m × m normal matrix. Σa = 1 keeps k(0) = 1. Without
+    it, k(0) would be about ½ for heavy-tailed distributions.
     """
     from scipy.optimize import nnls
 

@@ -2,7 +2,7 @@
 
 A continuous shift-invariant kernel is the characteristic function of its frequency distribution,
 k(x, y) = E_ω[cos ω·(x − y)] (Bochner). The distribution is isotropic (a direction times a radius) or a product of one
-per coordinate. Frequencies are rows of an (m, d) array. `iid`, `orthogonal` and `qmc` each have the right mean.
+per coordinate. Frequencies are rows of an (m, d) array. With `iid`, `orthogonal` or `qmc`, the features are unbiased.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafeat.types import Floats
 _MOST_SOBOL_DIMENSIONS = 21_201
 
 
-# The largest mixing variable s, so that frequencies do not overflow. Cosines of two rows are random long before.
+# The largest mixing variable s, so that frequencies do not overflow. Their cosines are random numbers far below it.
 _LARGEST_MIXING = 1e30
 
 
@@ -58,14 +58,14 @@ class IsotropicDistribution:
         return self._mixed(_uniform((m, 1), rng)) * rng.standard_normal((m, d))
 
     def orthogonal(self, m: int, d: int, rng: np.random.Generator) -> Floats:
-        """Return blocks of d orthogonal directions, each with its own norm (Yu et al. 2016).
+        """Return m frequencies (m, d): blocks of d orthogonal directions, each with its own norm (Yu et al. 2016).
 
-        If m < d, a smaller m gives the first of the same directions, up to rounding.
+        If m < d, a smaller m gives the first rows of the result for a larger m, up to rounding.
         """
         if m < d:
             of_directions, of_radii = rng.spawn(2)
             frequencies = frame(m, d, of_directions)
-            # Sobol points are as evenly spread as strata, and a smaller m gives the first points of a larger one.
+            # Sobol points are spread as evenly as the draws of `radii`, and do not depend on m.
             u, v = sobol(m, 2, of_radii).T
             frequencies *= self._radii_at(u, v, d)[:, None]
             return frequencies
@@ -139,7 +139,7 @@ def sobol(m: int, d: int, rng: np.random.Generator) -> Floats:
 
 
 def haar(d: int, rng: np.random.Generator) -> Floats:
-    """Return a uniformly distributed d × d orthogonal matrix: QR of a Gaussian one, with the signs of R removed."""
+    """Return a uniformly distributed d × d orthogonal matrix: Q of a Gaussian matrix QR, with diag(R) > 0."""
     q, r = np.linalg.qr(rng.standard_normal((d, d)))
     return q * np.sign(np.diag(r))
 

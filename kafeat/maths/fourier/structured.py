@@ -1,10 +1,10 @@
 """Frequencies as products of random signs and Hadamard transforms, never as a matrix, with O(D log p) steps per row.
 
-Rows are zero-padded to p = 2^⌈log₂ d⌉, for structured to at least 32. With H orthonormal, a block of p directions is
-- structured (SORF, Yu et al. 2016): H D₁ H D₂ H D₃, D_i random signs;
-- fastfood (Le, Sarlós & Smola 2013): √p H G Π H B/‖G‖, B random signs, Π a permutation, G Gaussian;
-and each row is scaled by an independent draw of the distribution's radius in p dimensions. The state is the signs (and
-G, Π) of every block and the radii.
+Rows are zero-padded to p = 2^⌈log₂ d⌉, for `structured` to at least 32. With H orthonormal, a block of p directions is
+- `structured` (SORF, Yu et al. 2016): H D₁ H D₂ H D₃, D_i random signs;
+- `fastfood` (Le, Sarlós & Smola 2013): √p H G Π H B/‖G‖, B random signs, Π a permutation, G Gaussian.
+Each direction is scaled by an independent draw of the distribution's radius in p dimensions. The state consists of the
+signs (and G, Π) of every block and of the radii.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
 
 class StructuredLoop:
-    """Angles ω_j·x, j < m, of blocks of p directions s H diag(f_l) Π … H diag(f_1), each times its radius (m,).
+    """The compiled loop for angles ω_j·x. Frequencies are rows of blocks H diag(f_l) Π … H diag(f_1), times a radius.
 
     `first` (blocks, d) is f_1 for the d inputs; the padding is 0. The `layers`, (blocks, p) each, are f_2, f_3 and so
-    on. `permutation` (blocks, p) is Π: before every layer, place j gets the number at place permutation[j].
+    on. `permutation` (blocks, p) is Π: before every layer, number j is replaced by number permutation[j]. `radii` (m,).
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class StructuredLoop:
     ) -> None:
         p, dtype = layers[0].shape[1], radii.dtype
         self._shape = first.shape[1], p, len(layers), len(radii)
-        # The loop uses H with entries ±1, so the factors include the scale 1/√p.
+        # The loop uses H with entries ±1, so the factors include the scale 1/√p that makes H orthonormal.
         scale = 1.0 / np.sqrt(p)
         factors = np.stack(layers, axis=1) * scale
         self._numbers = [np.ascontiguousarray(array, dtype=dtype) for array in (first * scale, factors)]
@@ -89,7 +89,7 @@ def draw_structured(
 
 
 def structured_shapes(state: State, how: Structure, m: int, d: int) -> Shapes:
-    """Return the shapes of the arrays in such a state. Maps of earlier releases are not padded to the least width."""
+    """Return the shapes of a state's arrays. In files of earlier releases, p may be below `_LEAST_WIDTH`."""
     p = padded_width(d)
     if how == "structured" and "signs" in state and state["signs"].shape[-1:] == (_LEAST_WIDTH,):
         p = max(p, _LEAST_WIDTH)

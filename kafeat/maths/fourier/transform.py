@@ -72,8 +72,8 @@ class CosineFeatures:
         return not self._loop(*tile, *numbers, not feature_major, address(out), step)
 
 
-# Bytes of a SIMD vector and vectors of a panel, as in `compiled/waves.h`, and the most inputs for which the loop beats
-# BLAS, which keeps parts of larger matrices in caches. With shorter vectors, the loop was no faster.
+# The bytes of a SIMD vector, the vectors of a panel (both as in `compiled/waves.h`), and the most inputs for the loop.
+# With more inputs, BLAS is faster, because it keeps parts of matrices in caches. With shorter vectors, it is as fast.
 _VECTOR, _WIDE, _MOST_INPUTS = 64, 2, 1024
 
 

@@ -46,7 +46,7 @@ def larger_sets(terms: Iterable[Floats], least: int, sums: Floats, product: Floa
     total[...] = 0.0
     single[...] = 0.0 if least == 2 else 1.0
     for term in terms:
-        # a set that contains t is t times a counted set, or t times a set that is one term too small
+        # The new sets are t with a set of `total`, or t with a set that has one term less than `least`.
         np.add(total, single, out=product)
         product *= term
         total += product
@@ -56,7 +56,7 @@ def larger_sets(terms: Iterable[Floats], least: int, sums: Floats, product: Floa
 
 
 def all_sets(terms: Iterable[Floats], out: Floats, share: float = 1.0) -> Floats:
-    """Write Π (share + t_i) into `out`, for share 1 the sum over all sets of terms. The terms are overwritten."""
+    """Write Π_i (share + t_i) into `out`, for share 1 the sum over all sets of terms. This overwrites the terms."""
     out[...] = 1.0
     for term in terms:
         term += term.dtype.type(share)

@@ -2,7 +2,7 @@
 
 An additive homogeneous kernel is a sum over the columns of a kernel of two numbers,
 k(x, y) = (xy)^{γ/2} 𝒦(log y/x) by its signature 𝒦(ω), and 𝒦(ω) = ∫ e^{−iωλ} κ(λ) dλ (Vedaldi & Zisserman 2012,
-table 1). A map of order n has n frequencies, the multiples of L = 2π/Λ; Λ is its period in units of ω.
+table 1). A map of order n has the n frequencies L, 2L, …, nL, with L = 2π/Λ. Its kernel has the period Λ in ω.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ _BLOCK = 1024
 _FEW = 4096
 
 NO_EXACT = (
-    "nystroem: kernel precomputed: there is no exact kernel beyond the given columns; `kafeat evaluate --config` takes "
-    "a recipe with this as its first step, and the square kernel matrix of all rows"
+    "nystroem: kernel precomputed: there is no exact kernel beyond the given columns: to compare with it, give the "
+    "square kernel matrix of all rows to `kafeat evaluate --config`, with this as the first step of the config"
 )
 
 
@@ -63,13 +63,13 @@ class LandmarkKernel:
         return X[chosen]
 
     def centre(self, X: Floats) -> Floats | None:
-        """Return the median (d,) of rows X (n, d), or of some of many, or None for kernels without a distance."""
+        """Return the median (d,) of about `_FEW` rows of X (n, d), or None if the kernel does not subtract a centre."""
         if not self._kernel.centred:
             return None
         return np.median(X[:: -(-len(X) // _FEW)].astype(np.float64), axis=0)
 
     def scale(self, diagonal: Floats) -> float:
-        """Return the largest diagonal entry if the kernel is unbounded: float32 can hold the kernel divided by it."""
+        """Return a divisor so that float32 can hold the kernel: the largest k(x, x) if it is unbounded, otherwise 1."""
         largest = float(np.abs(diagonal).max(initial=0.0))
         return largest if self._kernel.scaled and 0.0 < largest < np.inf else 1.0
 
@@ -95,7 +95,7 @@ class LandmarkKernel:
         return symmetric
 
     def among(self, landmarks: Array, X: Floats) -> Floats:
-        """Return the kernel between all landmarks in float64, which rounding may have made slightly asymmetric."""
+        """Return the kernel between all landmarks (m, m) in float64. Rounding may have made it slightly asymmetric."""
         rows = landmarks.astype(np.float64)
         return self.gram(Coordinates(rows, rows)).dots
 
@@ -198,7 +198,7 @@ class _Columns(TiledKernel):
 
 
 class PrecomputedKernel(LandmarkKernel):
-    """A kernel of which the user provides the values as columns."""
+    """A kernel whose values are the columns of the input."""
 
     def __init__(self) -> None:
         super().__init__("precomputed", _Columns(), KernelParameters())
@@ -214,7 +214,7 @@ class PrecomputedKernel(LandmarkKernel):
 
 
 def check_square(X: Floats) -> None:
-    """Raise an error unless the training rows are the kernel matrix of all training rows."""
+    """Raise an error unless X is square, as the kernel matrix of all training rows is."""
     if X.shape[0] != X.shape[1]:
         raise DataError(
             f"nystroem: kernel precomputed: expected the square kernel matrix of the training rows, got "

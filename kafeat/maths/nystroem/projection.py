@@ -13,9 +13,9 @@ from kafeat.types import Floats
 
 # About how many rows of the sample decide which directions to keep.
 _ROWS = 6_000
-# Weights are fitted to at least this many rows of the sample, and to so many per weight. More do not lower the error.
+# Weights are fitted to at least this many rows of the sample, and to this many per column of W. More rows do not help.
 _FITTED, _PER_WEIGHT = 2_000, 4
-# Candidates for μ in `fitted`, relative to the mean eigenvalue. With the last one, nothing is fitted.
+# Candidates for μ in `fitted`, relative to the mean eigenvalue. With μ = ∞, nothing is fitted.
 _SHRINK = (1e-3, 1e-2, 1e-1, 1.0, np.inf)
 
 
@@ -42,9 +42,9 @@ def leading(
 ) -> Floats:
     """Return W (m, r) rotated to its `size` leading directions, (m, size).
 
-    Rows of the sample decide, because landmarks need not be where the data are: with the right singular vectors V of Z
-    = K_nm W, W V_size gives the best approximation of ZZᵀ of that rank (Pourkamali-Anaraki & Becker 2019; Tropp,
-    Yurtsever, Udell & Cevher 2017). A random subset of rows is used, with each landmark as one more row.
+    Rows of the sample decide, because landmarks need not be where the data are. With the first `size` right singular
+    vectors V of Z = K_nm W, WV gives the best approximation of ZZᵀ of this rank (Pourkamali-Anaraki & Becker 2019;
+    Tropp, Yurtsever, Udell & Cevher 2017). A random subset of rows is used, with each landmark as one more row.
     """
     rows = some(X, max(_ROWS, 2 * W.shape[1]), rng)
     Z = kernel(rows) @ W
@@ -52,10 +52,10 @@ def leading(
 
 
 def _everywhere(G: Floats, times: float, W: Floats) -> Floats:
-    """Return the Gram matrix of the features of all rows and landmarks, given G for one in `times` rows.
+    """Return ZᵀZ, estimated for all rows and landmarks, given G = ZᵀZ for a random subset of one in `times` rows.
 
-    For the landmarks alone it is WᵀK²W = Λ, the inverse squared norms of W's columns. Without them, the direction of a
-    few distant rows would be lost, and with it their kernel, if none of these rows is in the subset.
+    The landmarks add WᵀK²W = Λ, where Λ_ii = 1/‖w_i‖² for the columns w_i of W. A subset without any of a few distant
+    rows has nothing in their direction, so that their kernel would be lost. Landmarks near them prevent this.
     """
     return times * G + np.diag(1.0 / (W**2).sum(axis=0))
 
@@ -122,9 +122,9 @@ def trapezoid(projection: Floats) -> Floats:
 
 
 def padded(W: Floats, width: int, symmetric: bool) -> Floats:
-    """Return the map's matrix T (m, width) for weights W (m, r): a symmetric root, or a triangle if m = width.
+    """Return a matrix T (m, width) with T Tᵀ = W Wᵀ, for weights W (m, r).
 
-    Columns after the r-th are zeros.
+    T is symmetric if `symmetric`, or else lower triangular if m = width. Otherwise, it is W with columns of zeros.
     """
     if symmetric:
         # W's columns are those of V, scaled

@@ -1,4 +1,4 @@
-"""The transform z(x) = Tᵀ k(L, x), with landmarks L and a matrix T, in sufficient precision."""
+"""The transform z(x) = Tᵀ k(L, x), with landmarks L and a matrix T, in float64 where float32 is not precise enough."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def gain_of(projection: Floats) -> float:
 
 
 def drowned(gain: float, m: int, dtype: np.dtype[Any]) -> bool:
-    """Return True if rounding in `dtype` exceeds the smallest feature.
+    """Return True if rounding in `dtype` exceeds the smallest feature, for the gain 1/λ.
 
     A feature of the eigenvalue λ has the typical size √(λ/m), and kernel values with rounding errors ε give it an error
-    of ε/√λ. Smooth kernels have such features, which matter little to the kernel, but may matter to a predictor.
+    of ε/√λ. Features of smooth kernels may be so small. They matter little to the kernel, but may help a predictor.
     """
     return float(np.finfo(dtype).eps / 2.0 * np.sqrt(m)) * gain > 1.0

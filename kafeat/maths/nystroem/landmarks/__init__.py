@@ -65,7 +65,7 @@ def _path_or_rows(value: object) -> object:
 
 
 def key_of(rows: str | Array) -> str:
-    """Return the name of given rows in a recipe: their path, or a digest of the array."""
+    """Return a recipe's name for rows that the user supplies: their path, or a digest of the array."""
     if isinstance(rows, str):
         return rows
     return f"<array {sha256(np.ascontiguousarray(rows).tobytes()).hexdigest()[:16]}>"
@@ -92,7 +92,7 @@ class Given(BaseModel):
         return key_of(self.given)
 
     def rows_of(self, sample: Sample, name: str, least: int, exactly: bool, non_negative: bool) -> Floats:
-        """Return the given rows after the previous steps. There must be `least` of them, as parameter `name` says."""
+        """Return the given rows after the previous steps. Fewer than `least` rows, set by `name`, are an error."""
         rows = sample.given.get(self.key)
         if rows is None:
             raise UsageError(f"nystroem: landmarks: given: expected the rows of {self.key}, got none")

@@ -34,8 +34,8 @@ def kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
 
     Lloyd's iterations start from the rows that randomly pivoted Cholesky selects, which matter most to the kernel. For
     additive kernels such as chi2, centres are means of square roots, whose distances are closer to those of the kernel.
-    If there are more than 64 rows per centre (and 20,000), or 2²⁵ numbers, a random subset is used. Centres are not
-    rows of the data, except if m is the number of rows, which are then returned as they are.
+    If there are more than 20,000 rows and 64 per centre, or more than 2²⁵ numbers, a random subset is used. Centres are
+    not rows of the data, except if m is the number of rows, which are then returned as they are.
     """
     return weighted_kmeans(view, np.arange(len(view.X)), None, m, rng)
 
@@ -43,7 +43,7 @@ def kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
 def weighted_kmeans(
     view: FitSample, rows: Indices, weights: Floats | None, m: int, rng: np.random.Generator
 ) -> Floats:
-    """Return m k-means centres of these rows with weights above 0, or all rows if they are at most m."""
+    """Return m k-means centres of these rows, with weights above 0. If there are at most m rows, return them."""
     X = view.X
     if len(rows) <= m:
         return X[rows]
@@ -53,7 +53,7 @@ def weighted_kmeans(
         some = np.sort(rng.choice(len(rows), size=most, replace=False))
         rows, own = rows[some], own[some]
     own, part = own / own.mean(), view.among(rows)
-    Y, middle, spread = standing(np.sqrt(part.X) if view.roots else part.X, rng)
+    Y, middle, spread = standardized(np.sqrt(part.X) if view.roots else part.X, rng)
     start = rpcholesky(part, m, rng)
     narrow = Y.astype(np.float32)
     centres, inertia = lloyd(narrow, own, narrow[start], _ITERATIONS)
@@ -63,8 +63,8 @@ def weighted_kmeans(
     return (np.square(points) if view.roots else points).astype(X.dtype)
 
 
-def standing(X: Floats, rng: np.random.Generator) -> tuple[Floats, Floats, float]:
-    """Standardize rows so that squares fit. Return (X − middle)/spread, `middle`, and a typical distance `spread`."""
+def standardized(X: Floats, rng: np.random.Generator) -> tuple[Floats, Floats, float]:
+    """Scale rows so that squares fit. Return (X − middle)/spread, the medians `middle`, a typical distance `spread`."""
     few = X[np.sort(rng.choice(len(X), size=min(len(X), 2048), replace=False))].astype(np.float64)
     middle = np.median(few, axis=0)
     away = few - middle

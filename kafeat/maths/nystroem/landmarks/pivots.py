@@ -195,9 +195,9 @@ def _draw_pivots(factor: PartialCholesky, m: int, rng: np.random.Generator) -> l
 def thin(
     residual: Floats, proposed: Floats, noise: float, rng: np.random.Generator
 ) -> tuple[Indices, Floats]:
-    """Keep each proposal with probability left/proposed, where left is what earlier pivots leave of its diagonal.
+    """Keep each drawn pivot with probability left/proposed. Return the kept positions and their Cholesky factor.
 
-    `proposed` is the diagonal by which they were drawn. Return the kept positions and their Cholesky factor.
+    `proposed` (n,) is the diagonal by which the pivots were drawn, and left is what those kept before leave of it.
     """
     H = residual.copy()
     columns = np.zeros_like(H)
@@ -213,10 +213,10 @@ def thin(
 
 
 def farthest(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
-    """Choose each time the row with the largest distance k(x,x) + k(l,l) − 2k(x,l) to those before (Gonzalez 1985).
+    """Choose rows one by one, each as far as possible from the nearest row chosen before (Gonzalez 1985).
 
-    The first row is random. The covering radius is at most twice the smallest possible one; the cost is O(n m). If all
-    other rows are duplicates, the remaining landmarks are drawn uniformly.
+    The squared distance is k(x,x) + k(l,l) − 2k(x,l). The first row is random. The covering radius is at most twice the
+    smallest possible one. The cost is O(n m). If only duplicates are left, the remaining landmarks are drawn uniformly.
     """
     everything = np.arange(len(view.X))
     diagonal = view.diagonal(everything).astype(np.float64)

@@ -14,7 +14,7 @@ from kafeat.contract.describe import Described, nearest
 from kafeat.contract.step import refuse_parameter
 from kafeat.errors import UsageError
 
-# Line breaks and control characters would break a table, or control the terminal.
+# Printed texts have no line breaks or control characters: these would break a table, or control the terminal.
 _LINE = StringConstraints(strip_whitespace=True, pattern=r"^[^\p{C}]*[^\p{C}\p{Z}][^\p{C}]*$")
 _LINE_SAID = "one line of printable text, not empty"
 Text = Annotated[str, _LINE, Described(_LINE_SAID, "texts")]
@@ -32,9 +32,9 @@ class Experiment(BaseModel):
     model_config = FROZEN
 
     about: Text = Field(description="what is compared, on one line")
-    data: Text = Field(description="the table that it needs, with its columns")
+    data: Text = Field(description="the table to compare the maps on, and its columns")
     options: dict[str, Any] = Field(
-        default={}, description="options of `kafeat evaluate`, by their names with _ for -"
+        default={}, description="options of `kafeat evaluate`, such as `exact_rows` for --exact-rows"
     )
     maps: Maps = Field(description="the recipes of the maps, by their names")
 

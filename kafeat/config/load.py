@@ -28,11 +28,11 @@ _OTHER = {
     "steps": ("maps", "an experiment: give it to `kafeat evaluate --experiment`"),
     "maps": ("steps", "the config of one map: give it to --config"),
 }
-"""For the required key of a kind of file: the required key of the other kind, and advice if a file is of that kind."""
+"""By the key that a file must have: the key of a file of the other kind, and what to do with such a file."""
 
 
 def explain(error: ValidationError, root: type[BaseModel], plain: Any, node: Node | None) -> list[Mistake]:
-    """Return the mistakes for which the class `root` rejected `plain`, with places if `plain` was read from `node`."""
+    """Return the mistakes for which the class `root` rejected the data `plain`. Places come from `node`, if any."""
     first: dict[Path, Mistake] = {}
     for detail in error.errors(include_url=False):
         mistake = _mistake(detail, root, plain, node)
@@ -76,7 +76,7 @@ def _ours(ctx: Mapping[str, Any], spot: DeclaredValue, node: Node | None) -> Mis
 
 
 class DeclaredValue(NamedTuple):
-    """A value of a config, or None if it is missing, with its path of keys and indices and its declared types."""
+    """A value of a config (None if it is missing), the path of keys and indices that leads to it, and its types."""
 
     path: Path
     declarations: tuple[Declaration, ...]
@@ -94,7 +94,7 @@ class DeclaredValue(NamedTuple):
 
 
 def follow(loc: Sequence[str | int], root: type[BaseModel], plain: Any) -> DeclaredValue:
-    """Return the value in `plain` at the location `loc` of a pydantic error, with its declaration inside `root`."""
+    """Find the value in `plain` that the location `loc` of a pydantic error means. `root` declares its type."""
     spot, at_union = DeclaredValue((), (Declaration(root),), plain), False
     for part in loc:
         if at_union:
@@ -141,7 +141,7 @@ def _value(value: Any, part: str | int) -> Any:
 
 
 def load_config(source: Source, root: type[Config] = Config) -> Config:
-    """Read and check a config: the path of a YAML file (`-` is standard input), its content, its steps, or a `Config`.
+    """Read and check a config: the path of a YAML file (`-`: standard input), a mapping, steps, or a `Config`.
 
     `root` is `Config`, or a subclass with more keys. The error about an invalid config lists every
     mistake, with its line and column.
@@ -208,7 +208,7 @@ def _checked(
     node: Node | None = None,
     mistakes: Sequence[Mistake] = (),
 ) -> M:
-    """Return `plain` as a `root`, or raise an error with all mistakes that the YAML reader and `root` have found."""
+    """Return `plain` as an instance of `root`, or raise an error with all mistakes of the YAML reader and of `root`."""
     try:
         model = root.model_validate(plain)
     except ValidationError as error:

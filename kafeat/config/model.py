@@ -48,7 +48,7 @@ def _refuse(expected: str, got: str) -> NoReturn:
 
 
 GROUPS_BESIDE = "group:<groups>"
-"""The `split_by` for groups passed separately from the table. No step reads them, because new rows have none."""
+"""The `split_by` for groups in an array of their own. Steps cannot use such groups, because new rows have none."""
 
 
 def _by_group(steps: tuple[Step, ...], info: ValidationInfo) -> tuple[Step, ...]:
@@ -60,7 +60,7 @@ def _by_group(steps: tuple[Step, ...], info: ValidationInfo) -> tuple[Step, ...]
 
 
 def _way_and_column(split_by: str) -> str:
-    """Raise an error unless the text is `group:COL` or `time:COL`."""
+    """Return `split_by`, or raise an error if it is neither `group:COL` nor `time:COL`."""
     way, _, column = split_by.partition(":")
     if way not in ("group", "time") or not column:
         _refuse("group:COL or time:COL", repr(split_by))
@@ -70,7 +70,7 @@ def _way_and_column(split_by: str) -> str:
 class ColumnSelection(BaseModel):
     """The feature columns: those in `include`, or every numeric column except those in `exclude`.
 
-    A name may be a shell pattern: `x*`, `pixel_??`, `[!i]*`. A column with exactly this name is the only match.
+    A name may be a shell pattern: `x*`, `pixel_??`, `[!i]*`. If a column has exactly this name, only that one matches.
     """
 
     model_config = FROZEN
@@ -93,7 +93,7 @@ class ColumnSelection(BaseModel):
         return self
 
     def to_plain(self) -> dict[str, list[str]]:
-        """Return the list that is given, under its key, or an empty `exclude` if neither is given."""
+        """Return `{"include": [...]}` or, without such a list, `{"exclude": [...]}`, which may be empty."""
         return {"include": list(self.include)} if self.include else {"exclude": list(self.exclude)}
 
 
@@ -104,7 +104,7 @@ class SearchOptions(BaseModel):
 
     method: Literal["auto", "full", "coordinate"] = parameter(
         "auto",
-        "every combination of the values, or one parameter after the other; auto: every one of at most 36",
+        "full: try every combination; coordinate: one parameter after the other; auto: full up to 36 combinations",
     )
     folds: Annotated[int, Field(ge=2, le=20)] | None = parameter(
         None, "folds of a cross-validation; null: a quarter of the rows is held out once"
@@ -193,14 +193,14 @@ class Config(BaseModel):
 
     @property
     def label_needs(self) -> Mapping[str, str]:
-        """Return the places in the config that need a label, each with its purpose."""
+        """Return the places in the config that need a label, such as `steps[1].gamma`, and what each needs it for."""
         return LabelTraits.merged(
             {f"steps[{i}]": step.traits.label for i, step in enumerate(self.steps)}
         ).needs
 
     @property
     def needs_label(self) -> bool:
-        """True if a fit needs a label."""
+        """True if this config cannot be fitted without a label."""
         return bool(self.label_needs)
 
     def to_plain(self) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def starting_config(kind: str) -> str:
     lines = [MODELINE, *_comment(f"{kind}: {purpose(step)}"), "#", *_comment(help_text)]
     before = (build_step({"kind": _EVENING}),) if issubclass(step, Predictor) else ()
     plain = Config(steps=(*before, _example(step))).to_plain()
-    for name, field in Config.model_fields.items():  # `steps` is the last key
+    for name, field in Config.model_fields.items():  # ends with `steps`, whose lines follow
         value = "" if name == "steps" else f" {flow(plain.get(name))}"
         lines += ["", *_described(field, expected(field)), f"{name}:{value}"]
     lines += [f"  {line}".rstrip() for line in (*_first(step), *_step(step))]
@@ -63,7 +63,7 @@ def _first(step: type[Step]) -> Iterator[str]:
     """Yield a scaler before the step if the step needs columns of similar spread, and a map before a predictor."""
     if issubclass(step, Predictor):
         yield from _comment(
-            "the map whose features the label is predicted from; its own keys have their defaults"
+            "a scaler and a map with their defaults; the predictor learns from the features of the map"
         )
         yield from (f"- kind: {_EVENING}", f"- kind: {_INNER_KIND}", "")
     if _example(step).traits.numbers.spreads == "needs":
@@ -247,12 +247,12 @@ def _of_kind(kind: str, definitions: Schema) -> Schema:
 
 
 _SEARCHES: dict[str, Schema] = {
-    "validate": {"type": "array", "minItems": 1, "description": "the values to choose from, by the label"},
+    "validate": {"type": "array", "minItems": 1, "description": "the values to try; the best score wins"},
     "target_error": {
         "type": "number",
         "exclusiveMinimum": 0,
         "exclusiveMaximum": 1,
-        "description": "the largest error; the least width that reaches it is taken",
+        "description": "the largest error of the kernel; the smallest width that reaches it is chosen",
     },
 }
 
@@ -279,7 +279,7 @@ def _settled(schema: Any) -> Any:
         return [_settled(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
-    if schema == ANY_STEP:  # the definition of `step` is longer, so it is not replaced
+    if schema == ANY_STEP:  # the definition of `step` itself has more keys
         return {"$ref": "#/$defs/step"}
     if "const" in schema:
         schema = {key: one for key, one in schema.items() if key not in ("enum", "type")}

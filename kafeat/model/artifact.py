@@ -28,7 +28,7 @@ NUMBERS = frozenset({"b1", "f2", "f4", "f8", *(f"{kind}{size}" for kind in "iu" 
 """The allowed dtypes, all little-endian."""
 
 _ATTRIBUTES = {"subclass", "shape", "order", "dtype", "allow_mmap", "numpy_array_alignment_bytes"}
-# Enough, because joblib fills lists and dicts a thousand entries at a time, and no map has more than 50 levels.
+# No model needs more: joblib fills lists and dicts a thousand entries at a time, and maps have at most 50 levels.
 _MOST_ON_STACK = 200_000
 _MAGIC = b"KAFEAT-SHA256\n"
 _TRAILER = len(_MAGIC) + 32
@@ -208,7 +208,7 @@ class _Reader:
 
     def _array(self, subclass: object, shape: Any, order: object, dtype: object) -> Array:
         if subclass is not _Name.NDARRAY or not isinstance(dtype, np.dtype) or type(order) is not str:
-            _refuse("an array that is not a plain one")
+            _refuse("an array of an unknown class, dtype or order")
         if type(shape) is not tuple or len(shape) > 4 or any(type(n) is not int or n < 0 for n in shape):
             _refuse("an array without a shape")
         self._file.read(self._file.read(1)[0])  # padding
@@ -221,7 +221,7 @@ def _check_dtype(dtype: np.dtype[Any], state: object) -> None:
     plain = (3, "<" if dtype.itemsize > 1 else "|", None, None, None, -1, -1, 0)
     # Types first: comparing untrusted objects may raise anything.
     if type(state) is not tuple or [*map(type, state)] != [*map(type, plain)] or state != plain:
-        _refuse("numbers that are not plain and little-endian")
+        _refuse("numbers that are structured or not little-endian")
 
 
 def _refuse(got: str) -> NoReturn:

@@ -118,7 +118,7 @@ class FeatureMap(SavedMap):
 
     @cached_property
     def program(self) -> Programs:
-        """The compiled operations (programs) of the map, each made once per process: `fm.program("predictions")`."""
+        """Compiles the chain for a kind of result, as in `fm.program("predictions")`, once per kind and process."""
         last = self.predictor
         if last is None:
             return Programs(self.chain, self.dtype)
@@ -429,7 +429,7 @@ class FeatureMap(SavedMap):
 
     @cached_property
     def _of_width(self) -> dict[int, Columns]:
-        """The matched columns of arrays by width, because matching takes longer than transforming a row."""
+        """A cache of the matched columns by array width, because matching takes longer than transforming a row."""
         return {}
 
     def fill(

@@ -52,6 +52,6 @@ def load_from(place: Location) -> FeatureMap:
 def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:
     """Load a feature map from the bytes of a model file, as `load` does; `place` names them in messages."""
     fm = serialize.loads(FeatureMap, data, place)
-    # The digest of these bytes, because another version of joblib may write other bytes for the same map.
+    # Hash these bytes, because another version of joblib may write other bytes for the same map.
     vars(fm)["digest"] = hashlib.sha256(data).hexdigest()
     return fm

@@ -59,7 +59,7 @@ class PredictedLabels:
         return [self.name_of(one) for one in self.classes or ()]
 
     def name_of(self, label: Class) -> str:
-        """Return the name of the class of a label, whose type may differ between files.
+        """Return the class name for a label, which may have another type than the classes: the label 1.0 gives "1".
 
         CSV files contain booleans as text, and text that looks like a number is read from them as a number.
         """
@@ -104,7 +104,7 @@ class PredictedLabels:
 
 @dataclass(frozen=True, eq=False)
 class FittedPredictor:
-    """A fitted predictor, its labels, and the errors of held-out rows if these were kept when fitting."""
+    """A fitted predictor, its labels, and its intervals with the errors of held-out rows (None if fitted without)."""
 
     fitted: FittedStep
     labels: PredictedLabels
@@ -141,7 +141,7 @@ class FittedPredictor:
         return level * (known + 1) <= known
 
     def predicted(self, outputs: Floats) -> Array:
-        """Return the likeliest class of each row of outputs (n, n_outputs), or the numbers."""
+        """Return the likeliest class (n,) from outputs (n, n_outputs) or, without classes, numbers (n,) or (n, k)."""
         classes = self.labels.class_array
         if classes is not None:
             return np.asarray(classes[outputs.argmax(axis=1)])

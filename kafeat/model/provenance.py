@@ -44,7 +44,7 @@ class Origin(_Record):
 
 
 class ChosenParameter(_Record):
-    """A parameter that was chosen from the data: values and scores, or widths and errors, and the chosen value."""
+    """A parameter that was chosen from the data, either by the `scores` of `values` or by the `errors` of `widths`."""
 
     parameter: Name
     chosen: Value

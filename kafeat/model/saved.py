@@ -81,7 +81,8 @@ class SavedMap:
         return hash(self._content)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Later versions can read the bytes, even if they move classes. A map with a Python function has no bytes.
+        # A pickle holds the bytes of the file, which later versions can read even if they move classes. A map that
+        # cannot be saved has no such bytes.
         if self._unsaved:
             names = [one.name for one in fields(self)]  # type: ignore[arg-type]  # `self` is a dataclass
             return type(self), tuple(getattr(self, name) for name in names)

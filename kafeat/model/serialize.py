@@ -23,13 +23,13 @@ from kafeat.registry import build_step
 from kafeat.runtime.column_ranges import ColumnRanges, FeatureMean
 
 FORMAT = 2
-"""The format of new files of maps. In format 1, all values are cast to the map's dtype before the first step."""
+"""The format number of new files without a predictor. Format 1 casts to the map's dtype before the first step."""
 
 WITH_PREDICTOR = 3
-"""The format of files of maps that end in a predictor."""
+"""The format number of files with a predictor, but without intervals."""
 
 WITH_INTERVALS = 4
-"""The format of files of maps that end in a predictor with intervals."""
+"""The format number of files with a predictor and its intervals."""
 
 _LONGEST = 600
 
@@ -76,7 +76,7 @@ def build(make: Callable[..., M], content: Mapping[str, Any], place: str) -> M:
     """Return the map that `make` builds from the content of a model file."""
     with _refused_content(place, content.get("kafeat")):
         fm: Any = make(**_read_content(content))
-        # fails if the state has numbers that the dtype cannot hold
+        # compiled here, because this fails if the state has numbers that the dtype cannot hold
         fm.program("features" if fm.predictor is None else "predictions")
     made: M = fm
     return made

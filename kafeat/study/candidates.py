@@ -47,7 +47,7 @@ _PLACE = re.compile(r"steps\[(\d+)\]\.(\w+)")
 
 @dataclass(frozen=True)
 class Sweep:
-    """Values to try for a parameter: `gamma` is that of every step that has one, `steps[1].gamma` that of one step."""
+    """Values to try for a parameter. The key `gamma` means every step with a γ, and `steps[1].gamma` only that step."""
 
     key: str
     values: tuple[Any, ...]
@@ -133,7 +133,7 @@ def _value(text: str) -> Any:
 
 
 class Fit(NamedTuple):
-    """A fitted map, the seconds of fitting it (None for a saved model), and the rows for its predictor, if any."""
+    """A fitted map, the seconds of fitting it (None for a saved model), and the job that fits its predictor, if any."""
 
     map: FeatureMap
     seconds: float | None = None

@@ -41,7 +41,7 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
     reading : InputOptions or None, default None
         Options for reading a file.
     config : as for `kafeat.fit`, or list of such recipes, default ()
-        Recipes, which are fitted on the rows that are not held out. A list with the dict of a step is one recipe.
+        Recipes, which are fitted on the rows that are not held out. A list of steps counts as one recipe.
     sweep : list of str or mapping of str to list, default ()
         Values of parameters of the recipes, as `"n_components=64,128"` or `{"n_components": [64, 128]}`. Every
         combination is evaluated.
@@ -82,8 +82,8 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
     candidates, data = _candidates(asked), asked.data
     asked = with_soft_label(asked, candidates)
     labelled = asked.labels if asked.drop_unlabelled else None
-    # One BLAS thread, so that results do not depend on the number of cores. NumPy need not warn of overflows: results
-    # show them, and are then refused or null.
+    # One BLAS thread, so that results do not depend on the number of cores. NumPy does not warn of overflows, because
+    # they make results infinite, and such results become errors or null.
     with (
         report_folder(asked.report),
         one_blas_thread(linalg=True),

@@ -117,7 +117,7 @@ class Split:
 def split(n: int, seed: int, test: Mask | None = None, keys: RowKeys | None = None) -> Split:
     """Hold out the fifth of n rows with the largest hashes of (seed, row number), or the rows in `test`.
 
-    A map is fitted on the rows with the smallest hashes, so it has seen no test row if these are less than four fifths.
+    A map is fitted on the rows with the smallest hashes. It has seen no test row if these are less than four fifths.
     If keys are given, they choose the test rows: whole groups with about a fifth of the rows, or the latest fifth.
     """
     hashes = row_hashes(seed, 0, n)
@@ -161,8 +161,8 @@ NO_SCALING = Scaling(np.zeros(1), np.ones(1))
 def scaling_of(blocks: Iterable[Floats]) -> Scaling:
     """Return the scaling by the mean and standard deviation of all rows.
 
-    Sums are of deviations from the mean of the first block, in units of their size, so that squares neither lose digits
-    nor overflow.
+    Sums use deviations from the mean of the first block, divided by a power of two of their size, so that squares
+    neither lose digits nor overflow.
     """
     n = 0
     pivot: Floats = np.zeros(1)
@@ -232,7 +232,7 @@ class Trained(NamedTuple):
 def train(
     prepare: Callable[[], Training], penalty: float | None, apart: Callable[[], float] = lambda: 0.0
 ) -> Trained:
-    """Fit with a penalty, or search for one first. `apart` returns the seconds so far of work that does not count."""
+    """Fit with a penalty, or search for one first. The seconds that `apart` returns do not count."""
     training, prepared = timed(prepare, apart)
     chosen, search = (penalty, 0.0) if penalty is not None else timed(training.search, apart)
     model, learned = timed(partial(training.model, chosen), apart)

@@ -111,7 +111,7 @@ class HeldRows:
         return len(np.unique(self.y)) == 1
 
     def _mean_score(self, cost: float) -> float:
-        """Return the mean score of a cost over the folds. Features are limited to about `_CHOSEN_ON` rows."""
+        """Return the mean score of a cost over the folds: with all rows of a kernel matrix, else `_CHOSEN_ON`."""
         every = 1 if self.is_kernel else -(-len(self.Z) // _CHOSEN_ON)
         some = slice(None, None, every)
         Z, y, scores = self.Z[some], self.y[some], list[float]()

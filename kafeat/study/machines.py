@@ -54,7 +54,7 @@ class Learned:
     """A trained model, its scores, and its costs.
 
     Attributes:
-        scores: The deciding score as `score`, that on the training rows as `training_score`, and every score by name.
+        scores: Every test score by its name. `score` is the deciding one, and `training_score` that on training rows.
         tested: The predictions and the labels of the test rows.
         predict_seconds: Seconds to predict the test rows from the columns that the map reads.
         making_seconds: Seconds to make the features, or the kernel matrix, of the training rows.
@@ -86,7 +86,7 @@ class Learned:
 class Compared(NamedTuple):
     """The results of a learner on raw columns, on features and with the exact kernel, and of boosting.
 
-    `same_rows` are those on features, trained only on the rows of `exact`. `boosting` may be the reason why it is left
+    `same_rows` is the learner on features, trained only on the rows of `exact`. `boosting` is the reason if it is left
     out."""
 
     raw: Learned
@@ -204,7 +204,7 @@ class Machines:
         features = self._learned(subject.features(), itemsize, every)
         some = self._split.some(every, self._exact_rows)
         exact, same_rows = self._with_kernel(subject, *subject.select_rows(some)), features
-        # Both are also trained on the same rows, which shows what the approximation costs in score and saves in time.
+        # With equal training rows, the results show what the approximation costs in score and saves in time.
         if some.sum() < every.sum():
             same_rows = self._learned(subject.features(), itemsize, some)
         return Compared(*self._raw[key], features, exact, same_rows)
@@ -286,14 +286,14 @@ class Machines:
         self, trained: Trained, scoring: Scoring, inputs: Inputs, train: Mask, n_bytes: int
     ) -> Learned:
         """Return scores and costs of a model that was just fitted. The seconds to predict do not include reading."""
-        making = inputs.last_making  # for fitting; predicting changes it
+        making = inputs.last_making  # read now, because predicting changes it
         predict = partial(self.truth.predicted, trained.model, inputs)
         tested, predicting = timed(partial(predict, self._split.test), lambda: inputs.reading)
         known = predict(self._split.some(train, _MOST_TRAINING))
         return Learned(trained, scoring.every(tested, known), tested, predicting, making, n_bytes)
 
     def _with_kernel(self, subject: MapOnData, rows: Array, X: InputRows) -> Learned:
-        """Fit and score a kernel machine on training rows X with these numbers, unless another map had this kernel."""
+        """Fit and score a kernel machine on training rows X with the numbers `rows`, once for each kernel matrix."""
         K, seconds = timed(partial(subject.exact_kernel, X))
         key = sha256(np.ascontiguousarray(K).data).digest()
         if key not in self._exact:

@@ -29,9 +29,9 @@ from kafeat.study.records import Entries, Record
 from kafeat.study.request import EvaluationRequest, Say
 from kafeat.types import Mask
 
-# One in four training rows is for validation, by which a map is chosen, unless there are fewer than 40 training rows.
+# One in four training rows is a validation row, which decides between maps. With fewer than 40 training rows, none is.
 _VALIDATION_PART, _LEAST_TO_CHOOSE = 4, 40
-# Two rows to compare or to test on, and three to fit and train on.
+# Every evaluation needs two rows to test or compare on, and three to fit and train on.
 _LEAST_ROWS = 5
 
 

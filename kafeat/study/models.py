@@ -53,7 +53,7 @@ _OF_MODELS: tuple[Judged, ...] = ("probabilities", "intervals")
 
 @dataclass(frozen=True)
 class ModelScoring:
-    """How to score a model on labels. For classes, `task` has those of the model and of the labels together.
+    """How to score a model on labels. The classes of `task` are those of the model and those of the labels.
 
     Classes are compared by their names, because another file may hold them as another type.
     """
@@ -113,7 +113,7 @@ class ModelScoring:
         return np.maximum(numbers, 0), known
 
     def known(self, tested: Tested) -> Tested:
-        """Return predictions, labels and intervals with the classes, or the scaled numbers, of the task."""
+        """Convert predictions, labels and intervals to the classes of `task`, or to its scale for numbers."""
         ends = None if tested.ends is None else self.predicted(tested.ends)
         return tested._replace(
             predicted=self.predicted(tested.predicted), labels=self.named(tested.labels), ends=ends
@@ -130,7 +130,7 @@ def drawn(task: PredictionTask, tested: Tested) -> ModelFigures | None:
 
 
 class _Held(NamedTuple):
-    """Labels compared with intervals: for each level, which labels lie inside and how large intervals are, (n, k).
+    """Labels compared with intervals. For each level, `covered` marks those inside, and `sizes` holds sizes, (n, k).
 
     `p_value` tests if errors (n,) are larger than those of held-out training rows. `calibration` is for classes.
     """

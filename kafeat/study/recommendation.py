@@ -33,7 +33,7 @@ def choose(summaries: Sequence[Summary]) -> Summary | None:
 
 COMMON = 0.6
 """If one class has a larger share of the rows than this, accuracy is not informative."""
-# Scores differ if they are more than this many standard errors of the difference apart.
+# Two scores count as different if their difference exceeds this many of its standard errors.
 _BEYOND_NOISE = 2.0
 _RIVALS = {"boosting": "gradient boosting", "raw": "the raw columns", "constant": "a constant"}
 
@@ -142,7 +142,7 @@ def _of_score(chosen: Summary, best: Summary, choice: Estimate | None) -> str:
         reason += ", and nothing with fewer columns comes within its uncertainty"
     test = chosen.mean("map")
     if choice is not None and choice["mean"] is not None:
-        reason += f"; chosen anew in each of {chosen.splits} splits, the test rows give "
+        reason += f"; if each of {chosen.splits} splits chooses its own map, the test rows give "
         reason += f"{_told(chosen, choice['mean'])} ± {choice['deviation'] or 0.0:.4f}"
     elif "rows_validation" in about and test is not None:
         reason += (

@@ -78,7 +78,7 @@ class EvaluationRequest:
         multiple=True, metavar="KEY=a,b,c", rare=True,
     )  # fmt: skip
     seeds: int = option(1, "Number of seeds to fit each recipe with.", most=1000, rare=True)
-    # Masks of the rows of all splits are in memory, and more splits than this change a mean very little.
+    # At most 100, because a mask of all rows is in memory for each split, and more splits barely change a mean.
     splits: int = option(
         1,
         "Number of random splits into rows to train and to test on. Recipes are fitted again in each.",

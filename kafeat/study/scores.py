@@ -100,7 +100,7 @@ class Scoring:
         return {"score": self.first.stated(figures[self.first.name]), **figures}
 
     def uncertainty(self, tested: Tested) -> float | None:
-        """Return the standard error from resampled rows or groups, or None if there is none or a formula gives it."""
+        """Return the standard error by resampling rows or groups; None if a formula gives it, or it is undefined."""
         judged, groups = self._judged(self.first, tested), tested.groups
         if judged is None or (groups is None and self.first.noise is not None):
             return None

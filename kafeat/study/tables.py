@@ -160,10 +160,10 @@ _ERRORS = {
     "distortion_max": "largest relative error of a squared distance",
     "distortion_mean": "mean relative error of a squared distance",
     "distortion_bound": "bound of Johnson and Lindenstrauss",
-    "kernel_pca_error_least": "Frobenius norm, the least of this rank",
+    "kernel_pca_error_least": "Frobenius norm, best of this rank",
     "kernel_pca_spectrum": "leading eigenvalues, relative",
     "kernel_pca_subspace": "leading eigenvectors, mean cos² of the angles",
-    "closed_form_error_max": "closed form, largest at a ratio y/x, per (xy)^(γ/2)",
+    "closed_form_error_max": "closed form, largest over ratios y/x, per (xy)^(γ/2)",
     "closed_form_error_mean": "closed form, mean over the ratios",
 }
 

@@ -595,7 +595,7 @@ def test_the_score_of_the_choice_is_that_of_choices_made_in_each_split(over_spli
         best = choose(summarize(records)).about["setting"]
         chosen.append(next(one.flat()["score_map"] for one in records if one.about["setting"] == best))
     assert over_splits["score_of_choice"]["mean"] == pytest.approx(np.mean(chosen))
-    assert "chosen anew in each of 3 splits, the test rows give" in over_splits["recommendation"]
+    assert "if each of 3 splits chooses its own map, the test rows give" in over_splits["recommendation"]
 
 
 def test_scores_by_name_decide_and_stand_beside_the_others(over_splits):

@@ -83,9 +83,9 @@ def importance(
     most = list(losses)[:_MOST_COLUMNS]
     change = f"{'rise' if score.is_error else 'loss'} of {score}"
     yield (
-        f"<h2>Columns that weigh most: {escape(name)}</h2><p>What the score of rows held out loses when a column is "
-        f"shuffled: the mean of {SHUFFLES} times ± its standard error. Columns that tell the same share "
-        "their worth.</p>"
+        f"<h2>Columns that weigh most: {escape(name)}</h2><p>How much the score on held-out rows falls when "
+        f"a column is shuffled: the mean of {SHUFFLES} shuffles ± its standard error. Columns with the same "
+        "information share their importance.</p>"
     )
     cells = [f"{losses[column]:.4f} ± {errors[column]:.1g}" for column in most]
     yield from table([TableColumn("column", most), TableColumn(change, cells)])

@@ -114,8 +114,8 @@ def _costs(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
 
 
 _COSTS = (
-    "Total: to fit the map, to make the features or the kernel matrix of the training rows, and to learn once; the "
-    "search for a penalty stands apart. Predict: from the raw columns to the predictions of the test rows."
+    "Total is the time to fit the map, to make the features or the kernel matrix of the training rows, and to learn "
+    "once, without the search for a penalty. Predict is the time from raw columns to predictions of the test rows."
 )
 
 
@@ -123,6 +123,6 @@ def _kernels(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
     first = report.records[0].about
     yield from table(error_table(report.summaries))
     seen = first["rows_seen_in_fit"]
-    rows = f"{first['rows']:,} rows" + (f"; the fit of the map saw {seen:,} of them" if seen else "")
+    rows = f"{first['rows']:,} rows" + (f"; the map was fitted on {seen:,} of them" if seen else "")
     yield f"<p>Errors of z(x)·z(y) against the exact kernel on {rows}.</p>"
     yield from figures(pictures)

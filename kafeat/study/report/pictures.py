@@ -24,23 +24,23 @@ def pictures(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) -> It
 def _comparisons(summaries: Sequence[Summary]) -> Iterator[Picture]:
     yield drawn(
         "error-over-columns", "svg", "Error over columns",
-        "Relative Frobenius error of the kernel matrix and, dashed, the same in the spectral norm; bars are standard "
-        "errors over the seeds, or deviations over the splits. The dotted line falls like 1/√D, as averages over "
-        "random features do.",
+        "Relative error of the kernel matrix in the Frobenius norm and, dashed, in the spectral norm. Bars are "
+        "standard errors over the seeds, or deviations over the splits. The dotted line falls like 1/√D, as averages "
+        "over random features do.",
         partial(comparisons.error_over_columns, summaries=summaries),
     )  # fmt: skip
     if is_scored(summaries[0]):
         yield drawn(
             "score-over-columns", "svg", "Score over columns",
-            "The score on rows that were held out; the axis runs from a constant to perfect predictions. The points "
-            "are a linear model on the raw columns and the machine with the exact kernel, each at its own width; a "
-            "row of a kernel matrix has a column for every training row.",
+            "The score on held-out rows. The axis runs from a constant prediction to perfect ones. The points are a "
+            "linear model on the raw columns and the machine with the exact kernel, which has as many columns as "
+            "training rows.",
             partial(comparisons.score_over_columns, summaries=summaries),
         )  # fmt: skip
     yield drawn(
         "time-over-columns", "svg", "Time over columns",
-        "Seconds to transform the rows that were compared and, dashed, to fit, to transform all rows to train on "
-        "and to learn once. A row takes the bytes of its columns: four or eight each.",
+        "Seconds to transform the compared rows and, dashed, to fit the map, transform all training rows and learn "
+        "once. Features need four or eight bytes per column and row.",
         partial(comparisons.time_over_columns, summaries=summaries),
     )  # fmt: skip
 
@@ -61,12 +61,12 @@ def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
     name, of_map = _slug(exhibit.about["map"]), spell(exhibit.about)
     yield drawn(
         f"gram-{name}", "png", f"Gram matrices: {of_map}",
-        "Exact, approximate, and their difference, of rows in the order of the leading eigenvector.",
+        "The exact and the approximate matrix and their difference. Rows are sorted by the leading eigenvector.",
         partial(portraits.gram, exhibit=exhibit), 3,
     )  # fmt: skip
     yield drawn(
         f"distances-{name}", "png", f"Distances: {of_map}",
-        "Distance of random pairs in the kernel's space, before, and between their features, after.",
+        "Distances between random pairs of rows: by the exact kernel (before) and between their features (after).",
         partial(portraits.distances, exhibit=exhibit),
     )  # fmt: skip
     if exhibit.model is None:
@@ -74,13 +74,13 @@ def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
     bins, counts = exhibit.model
     yield drawn(
         f"reliability-{name}", "svg", f"Reliability: {of_map}",
-        "Share of right predictions over the probability of the predicted class, of the test rows in bins: on the "
-        "line where probabilities are honest. Bars are the shares of the rows.",
+        "Share of right predictions over the probability of the predicted class, for test rows in bins. Calibrated "
+        "probabilities lie on the dotted line. Bars are the share of rows in each bin.",
         partial(portraits.reliability, bins=bins),
     )  # fmt: skip
     yield drawn(
         f"confusion-{name}", "png", f"Confusion matrix: {of_map}",
-        "Test rows of each class, and the share of them that was predicted as each.",
+        "For each true class, the number of test rows by predicted class. Colours are shares of the true class.",
         partial(portraits.confusion, rows=counts),
     )  # fmt: skip
 

@@ -59,8 +59,8 @@ _TIMED_ROWS = 2048
 def rule_of_share(seed: int, limit: float, folds: Folds, test_share: float, share: float) -> RowRule:
     """Return a rule that selects the rows to learn from and to score on. It scores all maps on the same rows.
 
-    `limit` is the share of all rows to use, `test_share` the share of the used rows to score on, and `share` the share
-    of the other used rows to learn from. With keys, `folds` decide: whole groups, or the latest rows, are scored on.
+    Only the share `limit` of all rows is used. Of these, the share `test_share` is scored on, and maps learn from the
+    share `share` of the others. With keys, `folds` choose the rows to score on: whole groups, or the latest rows.
     """
 
     def places(numbers: Array, keys: Floats | None) -> tuple[Floats, Mask]:

@@ -26,15 +26,15 @@ class Choice:
     """The trial that a search has chosen, and the others that it is compared with.
 
     Attributes:
-        leaders: The trials of the searched width, the chosen map first and the others by their scores.
+        leaders: A trial of each map, at the searched number of columns: first the chosen map, then the others by score.
         chosen: The chosen trial.
         points: The trials of the chosen map with several numbers of columns.
         reasons: Sentences on why the chosen map has this number of columns.
         learning: The trials of the chosen map with fewer rows to learn from, and with all.
-        boosted: Gradient boosting on the same rows, or None. Then `without_boosting` is the reason, if it was tried.
+        boosted: Gradient boosting on the same rows; None if it was not requested, or failed as `without_boosting` says.
         test_score: The score on the test rows, which had no part in the choice; None without test rows.
-        untested_seconds: An estimate of the seconds of the fit for `test_score`, if there was no time for it, or None.
-        losses: What the score loses when a column is shuffled, the largest first, and the standard error; None if it
+        untested_seconds: Estimated seconds of the fit for `test_score`, if there was no time for it; else None.
+        losses: How much the score falls when a column is shuffled, with the standard error, largest first; None if it
             was not requested.
         parts: The score with all parts of a union, then each part with the score without it; empty if it was not
             requested.
@@ -77,7 +77,7 @@ def compared(chosen: Trial, boosted: Outcome) -> Compared:
 
 
 def choose(search: Search, choice: Choice, predicts: bool, with_curve: bool) -> None:
-    """Choose the number of columns: the most within noise of the best score if the map `predicts`, else the knee.
+    """Choose the number of columns, as `_recommended` does, and fill the fields of `choice` that explain it.
 
     If the number is fixed, `with_curve` only scores the map with fewer columns, for a plot.
     """
@@ -93,9 +93,9 @@ def choose(search: Search, choice: Choice, predicts: bool, with_curve: bool) -> 
 
 # The shares of the rows in a learning curve, and the fewest rows for its first point.
 _SHARES, _LEAST_LEARNED = (1 / 16, 1 / 8, 1 / 4, 1 / 2), 80
-# How many of the last points show how the error falls. A learning curve has at least as many points.
+# The last points of a learning curve that predict the score with twice the rows. A curve has at least so many points.
 _LEAST_POINTS = 3
-# The slopes of bootstrap samples between these quantiles give the range of scores.
+# The range of scores with twice the rows uses the slopes of bootstrap samples between these quantiles.
 _POSSIBLE = (0.05, 0.95)
 
 

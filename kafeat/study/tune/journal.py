@@ -27,9 +27,9 @@ _MARK = b'{"kafeat": "tune", "key": '
 class TrialJournal:
     """The outcomes of the trials of a search, in a locked file, which is removed at the end.
 
-    The file stays if the search, or writing its result, ends early. `complete` is None until a map is chosen. With
-    `resume`, outcomes of an earlier search are read from a file with the same key, up to the first damaged line.
-    Without `resume`, a file with outcomes is refused.
+    The file stays if the search, or writing its result, ends early. `complete` is None until a map is chosen, then
+    True unless the search was interrupted. With `resume`, outcomes of an earlier search are read from a file with the
+    same key, up to the first damaged line. Without `resume`, a file with outcomes is refused.
     """
 
     def __init__(self, path: str, key: str, resume: bool, warn: Callable[[str], None]) -> None:
@@ -97,7 +97,7 @@ class TrialJournal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Bad data would fail again, so the trials are useless. A result that could not be written may be written later.
+        # Trials on bad data are removed: they would fail again. They stay if only the result could not be written.
         useless = self.complete is None and isinstance(error, DataError | UsageError)
         done = useless if error is not None else self.complete
         with naming(self._path), self._file:

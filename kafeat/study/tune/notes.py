@@ -39,8 +39,8 @@ def notes(problem: Problem, search: Search, choice: Choice, constant: float) -> 
         yield f"Rows held out: {_held_out(choice.chosen.size, split_by)}. {no_better}".rstrip()
         if no_better:
             yield (
-                "That is about the times held out only: if these are another season than the rows before them, the map "
-                "may still be of use at other times. A search on a table that ends at another time can tell."
+                "This holds only for the held-out times. If they are another season than the rows before them, the map "
+                "may still help at other times. A search on a table that ends at another time can show this."
             )
     elif no_better:
         yield no_better
@@ -68,8 +68,8 @@ def notes(problem: Problem, search: Search, choice: Choice, constant: float) -> 
     learned, every = chosen.size.learned, table.sampled.n_rows
     if learned < _MOST_OF_ROWS * every:
         yield (
-            f"The scores are those of models of {learned:,} of the {every:,} rows: the model that is fitted on "
-            "all of them is likely better."
+            f"The scores come from models that learned from {learned:,} of the {every:,} rows. A model that is fitted "
+            "on all rows is likely better."
         )
     if search.ended_early:
         yield (
@@ -104,7 +104,7 @@ def _better_without_a_map(search: Search, choice: Choice) -> Iterator[str]:
             )
 
 
-# If trials learned from a smaller share of the rows, the model of all rows is probably better, and a note says so.
+# If trials learned from a smaller share of the rows, a note explains that the model of all rows is probably better.
 _MOST_OF_ROWS = 0.6
 
 
@@ -122,7 +122,7 @@ def _not_at_random(table: TunedTable, Y: Floats) -> Iterator[str]:
     ids = list(dict.fromkeys([*groups.ids, *found]))
     if ids:
         yield (
-            f"Values repeat in {', '.join(ids)}. If the rows to predict are of new ones, scores of random rows may be "
+            f"Values repeat in {', '.join(ids)}. If the rows to predict have new ones, scores of random rows may be "
             f"too good: --split-by group:{shell_word(ids[0])} holds whole groups out."
         )
 
@@ -163,7 +163,7 @@ def _common_class(goal: PredictionTask, labels: Array) -> Iterator[str]:
         yield (
             f"{100.0 * shares.max():.3g} % of the rows have the label {quoted(str(goal.classes[shares.argmax()]))}: "
             f"always predicting it scores accuracy {shares.max():.4f} and balanced accuracy "
-            f"{1.0 / len(shares):.4f}, and the shares of the classes score {proper} {loss:.4f}."
+            f"{1.0 / len(shares):.4f}; predicting the shares of the classes scores {proper} {loss:.4f}."
         )
 
 

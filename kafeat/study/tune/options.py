@@ -42,8 +42,8 @@ class TuneOptions:
     label: Label = option(MISSING, LABEL)
     columns: int | None = option(
         None, "Number of output columns of the map (default: chosen by the score).",
-        python="Number of output columns of the map; None tries the best map with several, at most 1,024, and takes "
-        "the most within noise of the best score with a predictor, and the knee of the curve without.",
+        python="Number of output columns of the map. None tries the best map with several numbers, at most 1,024. It "
+        "chooses the most within noise of the best score with a predictor, and the knee of the curve without one.",
         metavar="D", least=2, most=1 << 20,
     )  # fmt: skip
     _: KW_ONLY
@@ -85,7 +85,7 @@ class TuneOptions:
     only: str | Sequence[str] = option((), ONLY, rare=True)
     rows: int | None = option(
         None,
-        "Number of rows of the last rung of the search (default: all).",
+        "Maximum number of rows in the last stage of the search (default: all).",
         metavar="N",
         least=20,
         rare=True,
@@ -116,7 +116,7 @@ class TuneOptions:
     journal: str | None = None
     resume: bool = option(
         False, "Resume an interrupted run from its journal, if there is one.",
-        python="Take the trials from the journal if data and arguments are the same.", rare=True,
+        python="True uses the trials in the journal, if data and arguments are the same.", rare=True,
     )  # fmt: skip
     config_name: str = "best.yaml"
     stops: tuple[type[BaseException], ...] = (KeyboardInterrupt,)

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 _SHOWN = 6
 TERMS = {
-    "γ": "how narrow the kernel is, as a multiple of what the median distance of the rows gives",
+    "γ": "how narrow the kernel is, as a multiple of the γ that the median distance between rows gives",
     "metric": "weights of the columns, learned from the label",
     "matern": "a kernel between laplacian, which is rough, and rbf, which is smooth",
     "supervised": "frequencies that are trained for the label",
-    "trees": "outputs of boosted trees beside the map, for rows that they have not seen",
+    "trees": "outputs of boosted trees as more columns; training rows get those of trees that have not seen them",
 }
 """The meaning of words in the names of maps."""
 
@@ -56,12 +56,12 @@ class Tuning(Choice):
 
     Attributes:
         config: The config that was chosen.
-        yaml: The same as YAML, with comments on the choice.
+        yaml: The config as YAML, with comments that explain the choice.
         constant_score: The score of a constant prediction: the mean, or the shares of the classes.
         scoring: The score by which the map was chosen.
         trials: The number of trials of the search.
         notes: Sentences about the table and the choice.
-        fit_seconds: Estimated seconds of a fit of the config on all rows.
+        fit_seconds: Estimated seconds to fit the config on all rows.
     """
 
     config: Config
@@ -102,7 +102,7 @@ class Tuning(Choice):
 
     @cached_property
     def table(self) -> Table:
-        """The trials of the searched width, the chosen map first and the others by their scores."""
+        """A row for each map, at the searched number of columns: the chosen map, then the others by their scores."""
         return Table(
             {
                 "map": str(trial.candidate),
@@ -120,7 +120,7 @@ class Tuning(Choice):
 
     @cached_property
     def curve(self) -> Table:
-        """The chosen map with several numbers of columns; empty if only one was tried."""
+        """The scores of the chosen map by its number of columns; empty if only one number was tried."""
         item = np.dtype(self.config.dtype).itemsize
         return Table(
             {
@@ -134,7 +134,7 @@ class Tuning(Choice):
 
     @cached_property
     def learning_curve(self) -> Table:
-        """The chosen map with fewer rows to learn from, and with all; empty for few rows."""
+        """The scores of the chosen map by the number of training rows; empty if there are too few rows for a curve."""
         return Table({"rows": round(one.size.share * one.size.rows), **_scored(one)} for one in self.learning)
 
     @property

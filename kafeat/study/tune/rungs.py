@@ -52,7 +52,7 @@ def around_the_best(search: Search) -> Iterator[Candidate]:
 
 
 def best_five(search: Search) -> Iterator[Candidate]:
-    """Yield five of the previous rung: the best, the best with and without trees, raw columns, the default map."""
+    """Yield five candidates of the previous rung: the best two, the best with and without trees, `RAW`, `DEFAULT`."""
     ranked = search.different()
     kinds = {one.trees == NO_TREES: one for one in reversed(ranked) if one.map != "trees"}
     first = [*ranked[:1], *sorted(kinds.values(), key=ranked.index), *ranked[1:2]]
@@ -87,7 +87,7 @@ _HARDLY_MORE = 1.15
 # The last rung holds out a tenth, so that models learn from nearly as many rows as the final one. Rows in memory get
 # enough splits to score _SCORED rows. With more rows, there is one split, which scores at least _SCORED_ONCE rows.
 _SCORED, _SCORED_ONCE = 3_000, 2_000
-# The last rung never scores fewer rows than this, or than the rung before it.
+# If time is short, a later rung still scores this many rows, or as many as the rung before it if those are fewer.
 _LEAST_SCORED = 600
 # Raw columns are not tried in wider tables, because they need more time and memory than any map.
 _MOST_RAW = 2048
@@ -143,7 +143,7 @@ class Search(Trials):
     ended_early: bool = False
     rung: str = RUNGS[0].name
     cut_by_time: bool = False
-    """True if a search of this many trials without a time limit would have made other trials."""
+    """True if the time limit had an effect: the same number of trials without it would have been other trials."""
 
     def search(self) -> None:
         """Make the trials of all rungs."""

@@ -32,7 +32,7 @@ from kafeat.study.tune.space import BOOSTING, Candidate
 from kafeat.study.tune.trials import RESAMPLES, Outcome, Size
 from kafeat.types import Array, Floats
 
-# Limits of the caches for later trials: numbers in the transformed rows of a split, its chains, and sizes of trials.
+# Limits of the caches: numbers in transformed rows and fitted chains per split, and sizes whose splits are cached.
 _MOST_KEPT, _MOST_CHAINS, _MOST_SIZES = 1 << 23, 16, 3
 # Scores of classes that are reported in addition to the deciding one.
 _BESIDE = (SCORES["accuracy"], SCORES["balanced_accuracy"], SCORES["auc"], PROPER["classification"])
@@ -107,14 +107,15 @@ class Scorer:
         keys = split.test.sample.keys
         groups = None if keys is None or keys.ordered else keys.values
         if groups is None and size.splits > size.parts:
-            groups = split.test.rows  # resampled together, because some rows are held out more than once
+            # Some rows are held out more than once. All predictions for a row are resampled together.
+            groups = split.test.rows
         return Tested(predicted, split.test.labels, groups)
 
     def _weights(self, labels: Array) -> Floats | None:
         return self._problem.task.class_weights(labels) if self._problem.balanced else None
 
     def _outcome(self, tested: Tested, task: PredictionTask, size: Size, likely: bool = False) -> Outcome:
-        """Return the scores of predictions. Those of classes are calibrated, unless they are `likely` probabilities."""
+        """Return the scores of predictions. For classes, calibrate them, unless they are `likely` probabilities."""
         predicted, labels, groups, _ = tested
         probabilities = None if task.classes is None else predicted
         if task.classes is not None and not (likely or size.one_pass):
@@ -214,7 +215,7 @@ class Scorer:
         return splits
 
     def _numbers(self, size: Size) -> Iterator[tuple[Array, Array]]:
-        """Yield the numbers of training and test rows of each split. Rows are tested again only after all others."""
+        """Yield the row numbers (train, test) of each split. No row is tested twice before all were tested once."""
         table = self._problem.table
         for number in range(size.splits):
             shuffling, part = divmod(number, size.parts)

@@ -20,12 +20,12 @@ from kafeat.study.tune.problem import Problem
 from kafeat.study.tune.space import Candidate
 
 EXACT_ROWS = 700
-"""The rows of kernel ridge regression. An eigendecomposition of their kernel matrix takes some tenths of a second."""
+"""The number of rows for kernel ridge regression. The eigendecomposition of their matrix takes tenths of a second."""
 # The folds of cross-validation.
 _PARTS = 3
 # The number of best pairs of scaler and kernel whose γ is searched.
 _PAIRS = 2
-# The number of kernels to try as maps, and how many of them must differ in the kernel or in having a metric.
+# The number of kernels to try as maps. The first _SORTS of them differ in the kernel, or in having a metric.
 _LEADERS, _SORTS = 6, 4
 
 
@@ -43,7 +43,7 @@ class Screen:
     def found(self, like: Candidate, seconds: float = inf) -> list[Candidate]:
         """Return the best of the kernels that are tried in these seconds, with text and categories coded as in `like`.
 
-        The best of different kernels, with a metric and without, come first, then the others.
+        First come the best γ and scaler of each kernel with a metric and without, then the others.
         """
         with suppress(TimeoutError):
             endable(partial(self.run, like), seconds)
@@ -81,7 +81,7 @@ class Screen:
                 self.errors[kernel] = self._error(kernel)
 
         new = [kernel for kernel in dict.fromkeys(kernels) if kernel not in self.errors]
-        self.errors |= dict.fromkeys(new, inf)  # so that the order does not depend on threads
+        self.errors |= dict.fromkeys(new, inf)  # fixes the order of keys before threads set values
         share_work(lambda: one, new, max(1, min(self.problem.jobs, len(new))))
 
     def _error(self, kernel: Candidate) -> float:
@@ -89,7 +89,7 @@ class Screen:
         recipes = self.problem.space.steps(kernel, self.problem.space.width, EXACT_ROWS)
         for step in nested(recipes):
             if step["kind"] == "nystroem":
-                step |= {"n_components": 2, "landmarks": "uniform"}  # the exact kernel uses none
+                step |= {"n_components": 2, "landmarks": "uniform"}  # unused by the exact kernel
         errors, constant = 0.0, 0.0
         for split in self._splits:
             with self._lock:  # threads share the cache of fits

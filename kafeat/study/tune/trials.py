@@ -70,7 +70,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The score of a trial, and its values on bootstrap samples of the test rows, the same for all trials of a size.
+    """The score of a trial, and its values on bootstrap samples of the test rows. Trials of a size share the samples.
 
     `columns` is the number of output columns, which may be below the width of the size. `failure` is the reason if
     there is no score. `figures` holds the other scores of classes by their names, `row_seconds` the seconds per row,
@@ -128,7 +128,7 @@ _LEAST = 16
 
 @dataclass(frozen=True)
 class Budget:
-    """The number of columns, or None to choose it, and a bound on the bytes per row in `dtype`, or None."""
+    """The number of columns (None: to be chosen), and the most bytes per row of features in `dtype` (None: any)."""
 
     columns: int | None = None
     bytes_per_row: int | None = None

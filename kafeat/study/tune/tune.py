@@ -64,7 +64,7 @@ class Tuner:
         if asked.journal is None:
             return nullcontext()
         wishes = (asked.split, asked.task, asked.scoring, asked.seeds, asked.rows)
-        # Text as codes, because a file of some kilobytes may repeat a long label in every row.
+        # Texts become class numbers, because a small file may repeat a long label in every row, and `repr` copies all.
         codes = [one.tolist() for one in (class_numbers(labels) if labels.dtype.kind == "O" else [labels])]
         of_data = (problem.table.sampled.digest, problem.data.reading.dialect_options, codes)
         key = repr((__version__, of_data, problem.start.digest(), problem.budget, wishes))
@@ -79,7 +79,7 @@ class Tuner:
             try:
                 return endable(partial(self.scorer.score, candidate, size), seconds)
             except TimeoutError:
-                self.scorer.forget()  # the stopped thread may still write to the cache
+                self.scorer.forget()  # the stopped thread may still write to the cached splits
                 raise
 
         return Search(
@@ -187,7 +187,7 @@ class Tuner:
 def _words_of_data(
     asked: TuneOptions, predicts: bool
 ) -> tuple[str, list[str], list[str], InputOptions] | None:
-    """Return the file, options of `fit` for its rows, the task option, and how it is read; None if it is not a file."""
+    """Return the file, command words for its rows and its task, and its reading options; None without a file."""
     if not isinstance(asked.data, str | os.PathLike) or os.fspath(asked.data) == "-":
         return None
     divided = words_of(asked, "split", *(["weight"] if predicts else []), "drop_unlabelled")
@@ -200,8 +200,8 @@ _OF_INTERVALS = 1
 _LAST_FIT = 1.5
 
 
-# A fit for the score of the test rows begins only if the command then ends in time: by a multiple of the time for the
-# search, and some seconds.
+# The last fit, for the score of the test rows, begins only if it probably ends before _OVERTIME times the time of the
+# search plus _OVERTIME_SECONDS.
 _OVERTIME, _OVERTIME_SECONDS = 1.1, 5.0
 
 

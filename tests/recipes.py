@@ -14,16 +14,12 @@ from kafeat.registry import step_class
 
 # What a kind needs beside its defaults: tables have columns c0, c1, …, at least 20 rows, and some numbers near 100.
 NEEDED: dict[str, dict[str, Any]] = {
-    "one_hot": {"columns": ["c0"], "unknown": "ignore"},
-    "date_parts": {"columns": ["c0"]},
-    "target": {"columns": ["c0"]},
-    "union": {"maps": [{"steps": [{"kind": "standardize"}]}]},
-    "product": {"maps": [{"steps": [{"kind": "standardize"}]}]},
-    "projection": {"n_components": 4},
-    "nystroem": {"n_components": 4},
-    "positive_exponential": {"gamma": 1e-3},
+    "one_hot": {"columns": ["c0"], "unknown": "ignore"}, "date_parts": {"columns": ["c0"]},
+    "target": {"columns": ["c0"]}, "union": {"maps": [{"steps": [{"kind": "standardize"}]}]},
+    "product": {"maps": [{"steps": [{"kind": "standardize"}]}]}, "projection": {"n_components": 4},
+    "nystroem": {"n_components": 4}, "positive_exponential": {"gamma": 1e-3},
     "trees": {"n_components": 8, "n_trees": 10, "min_leaf_rows": 2},
-}
+}  # fmt: skip
 
 
 words = str.split  # a list of words, from one text

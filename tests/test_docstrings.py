@@ -58,14 +58,8 @@ def check_sections(function: Callable[..., object]) -> None:
 
 
 FUNCTIONS = [
-    kafeat.fit,
-    kafeat.load,
-    kafeat.transform,
-    kafeat.predict,
-    kafeat.evaluate,
-    kafeat.tune,
-    *METHODS,
-]
+    kafeat.fit, kafeat.load, kafeat.transform, kafeat.predict, kafeat.evaluate, kafeat.tune, *METHODS,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

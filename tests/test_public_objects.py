@@ -102,17 +102,12 @@ def test_results_are_pickled() -> None:
 
 
 ERRORS = [
-    errors.KafeatError("a"),
-    errors.UsageError("a"),
-    errors.ConfigError(["steps: one", "seed: two"]),
-    errors.DataError("a"),
-    errors.InvalidValueError(1, "x", "expected a number"),
-    errors.ArtifactError("a"),
-    errors.SystemRefusedError("a"),
-    errors.GateError("a"),
+    errors.KafeatError("a"), errors.UsageError("a"), errors.ConfigError(["steps: one", "seed: two"]),
+    errors.DataError("a"), errors.InvalidValueError(1, "x", "expected a number"), errors.ArtifactError("a"),
+    errors.SystemRefusedError("a"), errors.GateError("a"),
     errors.PartsError("out", 1, [PartFailure(name="a.csv", error="a.csv: bad", exit_code=3)]),
     errors.KafeatWarning("a"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)

@@ -10,15 +10,11 @@ ESCAPE = "\x1b["
 @pytest.mark.parametrize(
     ("options", "env", "coloured"),
     [
-        ([], {}, True),
-        ([], {"NO_COLOR": "1"}, False),
-        ([], {"NO_COLOR": ""}, True),
-        ([], {"TERM": "dumb"}, False),
-        (["--color", "never"], {}, False),
-        ([], {"KAFEAT_COLOR": "never"}, False),
-        (["--color", "auto"], {"KAFEAT_COLOR": "never"}, True),
+        ([], {}, True), ([], {"NO_COLOR": "1"}, False), ([], {"NO_COLOR": ""}, True),
+        ([], {"TERM": "dumb"}, False), (["--color", "never"], {}, False),
+        ([], {"KAFEAT_COLOR": "never"}, False), (["--color", "auto"], {"KAFEAT_COLOR": "never"}, True),
     ],
-)
+)  # fmt: skip
 def test_on_a_terminal(options, env, coloured):
     for words in ([*options, "fit"], ["fit", "--help", *options]):
         text, code = on_terminal(*words, env=env)
@@ -27,13 +23,9 @@ def test_on_a_terminal(options, env, coloured):
 
 
 @pytest.mark.parametrize(("options", "env", "coloured"), [
-    ([], {}, False),
-    (["--color", "always"], {}, True),
-    ([], {"KAFEAT_COLOR": "always"}, True),
-    (["--color", "never"], {"KAFEAT_COLOR": "always"}, False),
-    ([], {"FORCE_COLOR": "1"}, True),
-    ([], {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
-    (["--color", "never"], {"FORCE_COLOR": "1"}, False),
+    ([], {}, False), (["--color", "always"], {}, True), ([], {"KAFEAT_COLOR": "always"}, True),
+    (["--color", "never"], {"KAFEAT_COLOR": "always"}, False), ([], {"FORCE_COLOR": "1"}, True),
+    ([], {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False), (["--color", "never"], {"FORCE_COLOR": "1"}, False),
     (["--color", "always"], {"NO_COLOR": "1", "TERM": "dumb"}, True),
 ])  # fmt: skip
 def test_in_a_pipe(in_process, options, env, coloured):

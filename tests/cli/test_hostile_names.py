@@ -59,11 +59,8 @@ REFUSED = [
     (3, ("transform", "--model", "map.joblib", OTHER, "z.npy", "--log-format", "json")),
     (3, ("transform", "--model", "map.joblib", TABLE, "z.csv", "--keep", EVIL)),
     (5, ("transform", "--model", "map.joblib", f"no{EVIL}.csv", "z.npy")),
-    (5, ("inspect", f"no{EVIL}.joblib")),
-    (2, ("kinds", EVIL)),
-    (2, (EVIL,)),
-    (2, ("fit", f"--{EVIL}")),
-]
+    (5, ("inspect", f"no{EVIL}.joblib")), (2, ("kinds", EVIL)), (2, (EVIL,)), (2, ("fit", f"--{EVIL}")),
+]  # fmt: skip
 
 
 @pytest.mark.sampled

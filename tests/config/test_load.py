@@ -78,13 +78,11 @@ def test_a_config_is_frozen(toys):
 
 MAPPING, ADVICE = "expected a mapping with the key 'steps', got ", ": `kafeat config --for DATA` starts one"
 NO_CONFIG = [
-    ("", f"1:1: {MAPPING}an empty file"),
-    ("---\n", f"2:1: {MAPPING}null{ADVICE}"),
-    ("- a\n", f"1:1: {MAPPING}a list of 1{ADVICE}"),
-    ("steps", f"1:1: {MAPPING}'steps'{ADVICE}"),
+    ("", f"1:1: {MAPPING}an empty file"), ("---\n", f"2:1: {MAPPING}null{ADVICE}"),
+    ("- a\n", f"1:1: {MAPPING}a list of 1{ADVICE}"), ("steps", f"1:1: {MAPPING}'steps'{ADVICE}"),
     ("#" * (1 << 20) + "\n", "1:1: expected a config of at most 1048576 bytes, got more"),
     (b"\xff", "1:1: expected text in UTF-8, got the byte 0xff: save the config as UTF-8"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "line"), NO_CONFIG, ids=range(len(NO_CONFIG)))

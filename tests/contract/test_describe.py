@@ -15,32 +15,23 @@ class Inner(BaseModel):
 
 
 FIELDS = [
-    (int, {}, "a whole number"),
-    (float, {"gt": 0}, "a number above 0"),
+    (int, {}, "a whole number"), (float, {"gt": 0}, "a number above 0"),
     (float, {"gt": 0, "le": 1}, "a number above 0 and at most 1"),
     (float, {"ge": 0.5, "lt": 2}, "a number of at least 0.5 and below 2"),
-    (int, {"ge": 1, "le": 9}, "a whole number from 1 to 9"),
-    (int, {"le": 9}, "a whole number of at most 9"),
-    (bool, {}, "true or false"),
-    (str, {}, "text"),
-    (str, {"min_length": 1}, "text that is not empty"),
-    (float | None, {"gt": 0}, "a number above 0 or null"),
-    (Literal["a"], {}, "'a'"),
-    (Literal["a", "b"], {}, "one of 'a', 'b'"),
-    (Literal["a"] | Literal["b"], {}, "one of 'a', 'b'"),
+    (int, {"ge": 1, "le": 9}, "a whole number from 1 to 9"), (int, {"le": 9}, "a whole number of at most 9"),
+    (bool, {}, "true or false"), (str, {}, "text"), (str, {"min_length": 1}, "text that is not empty"),
+    (float | None, {"gt": 0}, "a number above 0 or null"), (Literal["a"], {}, "'a'"),
+    (Literal["a", "b"], {}, "one of 'a', 'b'"), (Literal["a"] | Literal["b"], {}, "one of 'a', 'b'"),
     (Annotated[float, Field(gt=0)] | Literal["a", "b"], {}, "a number above 0, 'a' or 'b'"),
-    (Literal["a"] | int, {}, "a whole number or 'a'"),
-    (tuple[str, ...], {}, "a list of texts"),
+    (Literal["a"] | int, {}, "a whole number or 'a'"), (tuple[str, ...], {}, "a list of texts"),
     (list[int], {"min_length": 1}, "a non-empty list of whole numbers"),
     (Sequence[Annotated[float, Field(gt=0)]], {"min_length": 2}, "a list of at least 2 numbers above 0"),
     (list[int], {"min_length": 2, "max_length": 3}, "a list of at least 2 and at most 3 whole numbers"),
     (list[Literal["a", "b"]], {}, "a list of entries, each one of 'a', 'b'"),
-    (tuple[int, int], {}, "a list of 2 entries"),
-    (list, {}, "a list of entries"),
-    (dict[str, int], {}, "a mapping"),
-    (Inner, {}, "a mapping with keys among 'a', 'b'"),
+    (tuple[int, int], {}, "a list of 2 entries"), (list, {}, "a list of entries"),
+    (dict[str, int], {}, "a mapping"), (Inner, {}, "a mapping with keys among 'a', 'b'"),
     (Any, {}, "a value"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("annotation", "bounds", "text"), FIELDS)

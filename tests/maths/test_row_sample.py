@@ -25,12 +25,9 @@ def sample(n: int, size: int | None, seed: int, cuts: list[int], largest: bool =
 
 
 @given(
-    n=st.integers(1, 6000),
-    size=st.one_of(st.none(), st.integers(1, 400)),
-    seed=st.integers(0, 2**63 - 1),
-    cuts=st.lists(st.integers(1, 6000), max_size=30),
-    largest=st.booleans(),
-)
+    n=st.integers(1, 6000), size=st.one_of(st.none(), st.integers(1, 400)), seed=st.integers(0, 2**63 - 1),
+    cuts=st.lists(st.integers(1, 6000), max_size=30), largest=st.booleans(),
+)  # fmt: skip
 def test_any_chunking_gives_the_same_rows(n, size, seed, cuts, largest):
     rows, X, label = sample(n, size, seed, cuts, largest)
     hashes = row_hashes(seed, 0, n)

@@ -119,11 +119,9 @@ def test_several_labels_are_predicted_as_each_alone(X, y):
 
 
 LABELS = [
-    (np.array(["no", "yes", "perhaps"]), "text"),
-    (np.array([-1, 0, 7]), "integer"),
-    (np.array([0.5, 1.0, 2.0]), "number"),
-    (np.array([False, True]), "boolean"),
-]
+    (np.array(["no", "yes", "perhaps"]), "text"), (np.array([-1, 0, 7]), "integer"),
+    (np.array([0.5, 1.0, 2.0]), "number"), (np.array([False, True]), "boolean"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("classes", "kind"), LABELS)

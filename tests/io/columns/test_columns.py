@@ -15,15 +15,10 @@ from kafeat.jobs.fit.labels import read_label
 from tests.io.tables import open_reader, read
 from tests.jobs.files import transform_file
 
-TABLE = pa.table(
-    {
-        "name": ["p", "q"],
-        "height": [1.0, 2.0],
-        "l": pa.array([[1, 2], [3, 4]], pa.list_(pa.int8(), 2)),
-        "class": [0, 1],
-        "where": [{"lat": 1}, {"lat": 2}],
-    }
-)
+TABLE = pa.table({
+    "name": ["p", "q"], "height": [1.0, 2.0], "l": pa.array([[1, 2], [3, 4]], pa.list_(pa.int8(), 2)),
+    "class": [0, 1], "where": [{"lat": 1}, {"lat": 2}],
+})  # fmt: skip
 
 
 PIXELS = pa.table({name: [1.0, 2.0] for name in ("p0", "p1", "i0", "label", "p*")} | {"note": ["a", "b"]})

@@ -236,15 +236,10 @@ def test_a_pattern_of_many_folders_is_that_of_the_shell(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("last", "told"),
     [
-        ("Total,9", "Total"),
-        ("*,9", "*"),
-        (",9", ""),
-        ("*,8", None),
-        (",", None),
-        ("7,3 ± 1", "3 ± 1"),
+        ("Total,9", "Total"), ("*,9", "*"), (",9", ""), ("*,8", None), (",", None), ("7,3 ± 1", "3 ± 1"),
         ("SD,2", "SD"),
     ],
-)
+)  # fmt: skip
 def test_a_line_of_totals_in_the_first_part_is_told(tmp_path, last, told):
     for name in "ab":
         (tmp_path / f"{name}.csv").write_text(f"x,y\n1,2\n3,4\n5,3\n{last}\n")

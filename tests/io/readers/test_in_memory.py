@@ -108,17 +108,13 @@ def test_studies_read_rows_of_every_type(name):
 
 
 LABELS = {
-    "list": lambda y: y.tolist(),
-    "array.array": lambda y: array("d", y),
-    "memoryview": memoryview,
-    "__array__": ArrayOnly,
-    "Arrow": pa.array,
-    "chunks": lambda y: pa.chunked_array([y[:4], y[4:]]),
+    "list": lambda y: y.tolist(), "array.array": lambda y: array("d", y), "memoryview": memoryview,
+    "__array__": ArrayOnly, "Arrow": pa.array, "chunks": lambda y: pa.chunked_array([y[:4], y[4:]]),
     "__arrow_c_array__": lambda y: ArrowArrayOnly(pa.array(y)),
     "__arrow_c_stream__": lambda y: ArrowStreamOnly(pa.chunked_array([y])),
     "pandas": lambda y: pytest.importorskip("pandas").Series(y, index=range(5, 35)),
     "polars": lambda y: pytest.importorskip("polars").Series(y),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LABELS)

@@ -15,17 +15,11 @@ from tests.recipes import fit_once
 
 DEEP = b"[" * 100_000
 DAMAGED = {
-    "deep": DEEP,
-    "deep and closed": b"[" * 1900 + b"]" * 1900,
-    "deep mappings": b'{"a":' * 100_000,
-    "deep below a key": b'{"parts": ' + DEEP,
-    "not a number": b'{"parts": NaN}',
-    "a number of 10,000 digits": b"1" * 10_000,
-    "not UTF-8": b'{"parts": ["\xff"]}',
-    "cut": b'{"parts": [',
-    "empty": b"",
-    "another value": b"null",
-}
+    "deep": DEEP, "deep and closed": b"[" * 1900 + b"]" * 1900, "deep mappings": b'{"a":' * 100_000,
+    "deep below a key": b'{"parts": ' + DEEP, "not a number": b'{"parts": NaN}',
+    "a number of 10,000 digits": b"1" * 10_000, "not UTF-8": b'{"parts": ["\xff"]}', "cut": b'{"parts": [',
+    "empty": b"", "another value": b"null",
+}  # fmt: skip
 damaged = pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
 
 

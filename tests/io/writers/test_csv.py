@@ -46,14 +46,10 @@ def test_names_are_quoted_as_values_are(tmp_path):
 @pytest.mark.parametrize("beside", ["x", "a,b"])
 def test_every_plain_type_is_spelled_as_its_text(tmp_path, beside):
     columns = {
-        "d": pa.array([datetime.date(2024, 2, 29)]),
-        "b": pa.array([True]),
-        "n": pa.array([decimal.Decimal("1.50")]),
-        "i": pa.array([7], pa.int8()),
-        "x": pa.array([0.1]),
-        "t": pa.array([datetime.time(1, 2, 3)], pa.time32("s")),
-        "none": pa.array([None], pa.null()),
-    }
+        "d": pa.array([datetime.date(2024, 2, 29)]), "b": pa.array([True]),
+        "n": pa.array([decimal.Decimal("1.50")]), "i": pa.array([7], pa.int8()), "x": pa.array([0.1]),
+        "t": pa.array([datetime.time(1, 2, 3)], pa.time32("s")), "none": pa.array([None], pa.null()),
+    }  # fmt: skip
     texts = ["2024-02-29", "true", "1.50", "7", "0.1", "01:02:03", ""]
     typed = pa.table({**columns, "s": [beside]})
     plain = pa.table({**{name: [text] for name, text in zip(columns, texts, strict=True)}, "s": [beside]})

@@ -63,18 +63,12 @@ def test_text_is_escaped(values):
 
 
 def test_types_of_kept_columns(tmp_path):
-    kept = pa.table(
-        {
-            "whole": pa.array([2**60 + 1, None], pa.int64()),
-            "flag": [True, False],
-            "real": pa.array([math.nan, 0.1]),
-            "half": pa.array(np.array([0.5, np.inf], np.float16)),
-            "exact": pa.array([Decimal("1.10"), None]),
-            "day": [date(2026, 1, 2), None],
-            "kind": pa.array(["x", None]).dictionary_encode(),
-            "text": ["\u00e9", None],
-        }
-    )
+    kept = pa.table({
+        "whole": pa.array([2**60 + 1, None], pa.int64()), "flag": [True, False],
+        "real": pa.array([math.nan, 0.1]), "half": pa.array(np.array([0.5, np.inf], np.float16)),
+        "exact": pa.array([Decimal("1.10"), None]), "day": [date(2026, 1, 2), None],
+        "kind": pa.array(["x", None]).dictionary_encode(), "text": ["\u00e9", None],
+    })  # fmt: skip
     first, second = written(tmp_path / "x.jsonl", np.zeros((2, 2), "f4"), kept)
     features = dict.fromkeys(NAMES, 0)
     assert first == features | {

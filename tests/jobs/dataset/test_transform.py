@@ -511,10 +511,8 @@ def test_one_file_that_a_signal_ends_leaves_its_record(moment, number, model, da
     stats, numbers = json.loads(record.read_text()), metrics(told)
     assert stats["error"] == "interrupted"  # a signal has no words
     assert (stats["state"], stats["exit_code"], stats["input"]["path"]) == (
-        "interrupted",
-        128 + number,
-        words[0],
-    )
+        "interrupted", 128 + number, words[0],
+    )  # fmt: skip
     assert (numbers["state=interrupted"], numbers["exit_code"]) == (1.0, 128 + number)
     assert not [*tmp_path.glob(".*")]
     assert (tmp_path / "out.npy").read_bytes() == b"previous"
@@ -566,11 +564,8 @@ def test_a_run_stops_when_too_many_parts_fail(most, failed, why, in_process, mod
     told = in_process(*command, *most, cwd=tmp_path)
     state = manifest(tmp_path / "out")
     assert (told.returncode, state["exit_code"], state["state"], state["stopped"]) == (
-        3,
-        3,
-        "incomplete",
-        why,
-    )
+        3, 3, "incomplete", why,
+    )  # fmt: skip
     assert (len(state["failed"]), [one["name"] for one in state["parts"]]) == (
         failed,
         [] if why else ["12.csv"],

@@ -21,16 +21,10 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 2))
 GROUPS = RNG.integers(0, 20, N)
 TEST = RNG.random(N) < 0.3
-TABLE = pa.table(
-    {
-        "a": X[:, 0],
-        "b": X[:, 1],
-        "who": [f"p{i}" for i in GROUPS],
-        "part": np.where(TEST, "test", "train"),
-        "w": RNG.integers(1, 4, N).astype(float),
-        "y": np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.1 * GROUPS,
-    }
-)
+TABLE = pa.table({
+    "a": X[:, 0], "b": X[:, 1], "who": [f"p{i}" for i in GROUPS], "part": np.where(TEST, "test", "train"),
+    "w": RNG.integers(1, 4, N).astype(float), "y": np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.1 * GROUPS,
+})  # fmt: skip
 # A step that learns from labels of all rows, one that is fitted on the sample, and a small chunk.
 CONFIG = {
     "columns": {"include": ["a", "b", "who"]},
@@ -89,11 +83,8 @@ def test_labels_of_other_rows_have_no_part_in_what_is_predicted():
 @pytest.mark.parametrize("split_by", [None, "group:who"])
 def test_the_rules_of_the_cuts_hold_out_every_row_once_and_whole_groups(split_by):
     config = {
-        **CONFIG,
-        "split_by": split_by,
-        "columns": {"include": ["a", "b"]},
-        "steps": CONFIG["steps"][1:],
-    }
+        **CONFIG, "split_by": split_by, "columns": {"include": ["a", "b"]}, "steps": CONFIG["steps"][1:],
+    }  # fmt: skip
     sampled, job = started({name: value for name, value in config.items() if value})
     folds, held = Folds.by(sampled.keys, 4) if split_by else Folds(random=5), np.zeros(N, int)
     for cut in folds.cuts:

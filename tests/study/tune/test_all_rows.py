@@ -90,13 +90,10 @@ def test_a_label_of_noise_scores_like_a_constant_on_rows_that_maps_have_not_seen
 def test_a_property_of_groups_is_chance_on_other_groups():
     groups, rng = np.repeat(np.arange(80), N // 80), np.random.default_rng(0)
     rows = rng.normal(size=(80, 3))[groups] + 0.1 * X
-    table = pa.table(
-        {
-            **{f"x{i}": rows[:, i] for i in range(3)},
-            "who": [f"p{i}" for i in groups],
-            "y": rng.normal(size=80)[groups],
-        }
-    )
+    table = pa.table({
+        **{f"x{i}": rows[:, i] for i in range(3)}, "who": [f"p{i}" for i in groups],
+        "y": rng.normal(size=80)[groups],
+    })  # fmt: skip
     options = {"columns": 64, "trials": 4}
     random, grouped = tune(table, **options), tune(table, split_by="group:who", **options)
     assert random.score > 0.2

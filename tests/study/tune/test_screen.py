@@ -88,10 +88,8 @@ def test_times_are_predicted_from_those_before_them():
 def test_what_learned_from_the_label_is_refitted_without_the_rows_that_it_is_scored_on():
     """Mean labels of categories of one row each say all about the label, and nothing about others."""
     table = {
-        "x": RNG.normal(size=300),
-        "name": [f"n{k}" for k in np.arange(300) % 140],
-        "y": RNG.normal(size=300),
-    }
+        "x": RNG.normal(size=300), "name": [f"n{k}" for k in np.arange(300) % 140], "y": RNG.normal(size=300),
+    }  # fmt: skip
     found = screen(table)
     assert found.problem.table.groups.many
     found._try([DEFAULT])

@@ -173,16 +173,9 @@ def test_a_report_says_what_each_part_of_a_union_is_worth(tmp_path):
     rows, labels = thresholds(200, classes=3)
     trials = []
     tuning = kafeat.tune(
-        rows,
-        labels,
-        32,
-        trials=10,
-        seeds=1,
-        jobs=1,
-        rows=20,
-        report=str(tmp_path),
+        rows, labels, 32, trials=10, seeds=1, jobs=1, rows=20, report=str(tmp_path),
         progress=lambda _, trial: trials.append(trial),
-    )
+    )  # fmt: skip
     both = next(one for one in trials if one.candidate.map == "raw" and one.candidate.trees != "none")
     raw = next(one for one in trials if one.candidate == RAW)
     table = _table_of(_as_table(rows, labels), split=None)

@@ -42,17 +42,12 @@ def mixed(n=300):
     x = rng.normal(size=n)
     town = rng.choice(["a", "b", "c"], n)
     gaps = np.where(rng.random(n) < 0.2, None, rng.normal(size=n))
-    return pa.table(
-        {
-            "x": x,
-            "gaps": pa.array(gaps.tolist(), pa.float64()),
-            "town": town,
-            "time": [datetime.datetime(2024, 1 + i % 12, 3) for i in range(n)],
-            "id": [f"row {i}" for i in range(n)],
-            "y": np.sin(x) + (town == "a"),
-            "split": np.where(np.arange(n) % 4 == 0, "test", "train"),
-        }
-    )
+    return pa.table({
+        "x": x, "gaps": pa.array(gaps.tolist(), pa.float64()), "town": town,
+        "time": [datetime.datetime(2024, 1 + i % 12, 3) for i in range(n)],
+        "id": [f"row {i}" for i in range(n)], "y": np.sin(x) + (town == "a"),
+        "split": np.where(np.arange(n) % 4 == 0, "test", "train"),
+    })  # fmt: skip
 
 
 def test_the_same_data_and_trials_give_the_same_file_whatever_the_jobs():
@@ -307,14 +302,8 @@ def test_a_time_that_is_none_is_refused(time):
 
 def test_durations_are_those_of_the_command():
     assert [seconds_of(time) for time in ("90", "3s", "1.5m", "2h", 4, 0.5, None)] == [
-        90,
-        3,
-        90,
-        7200,
-        4,
-        0.5,
-        None,
-    ]
+        90, 3, 90, 7200, 4, 0.5, None,
+    ]  # fmt: skip
     assert quick(mixed(), "y", time="1h").config == quick(mixed(), "y").config
 
 

@@ -11,7 +11,7 @@ import kafeat
 from kafeat.cli.evaluate_tables import fitting, show
 from kafeat.study.records import Report
 from kafeat.study.tables import TableColumn
-from tests.study.summaries import figure, record_of, summary_of
+from tests.study.summaries import entry, figure, record_of, summary_of
 
 MAPS = TableColumn("map", ["configs/nystroem.yaml (gamma = 0.001)", "表.yaml", "[red]c.yaml"])
 FIGURES = [
@@ -47,23 +47,17 @@ def test_figures_stay_whole_at_any_width():
 
 
 def test_what_is_left_out_is_said(monkeypatch, capsys):
-    entry = {
-        "map": "configs/nystroem.yaml", "setting": {"gamma": 0.001, "n_components": 16}, "n_components": 16, "seeds": 2,
-        "splits": 1, "rows": 359, "bytes_per_row": 64, "columns_raw": 64,
-        "relative_frobenius": figure(0.272, 0.00003), "score_raw": figure(0.9526, 0.0),
-        "score_map": figure(0.9123, 0.03), "score_constant": figure(0.1),
-        "score_exact": figure(0.9638), "score_map_exact_rows": figure(0.9206), "fit_seconds": figure(0.28),
-        "transform_seconds": figure(0.008), "transform_seconds_map": figure(0.02), "kernel_seconds_exact": figure(0.1),
-        "rows_train": 1438, "rows_test": 359, "rows_test_exact": 359, "rows_exact": 300, "task": "classification",
-        "total_seconds_map_exact_rows": figure(0.25),
-        **{f"{cost}_{which}": figure(0.25) for which in ("raw", "map", "exact") for cost in (
-            "learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "matrix_bytes")},
-    }  # fmt: skip
+    summary = summary_of(entry(
+        "configs/nystroem.yaml", setting={"gamma": 0.001, "n_components": 16}, n_components=16, seeds=2, columns_raw=64,
+        rows=359, rows_train=1438, rows_test=359, rows_test_exact=359, rows_exact=300, transform_seconds=0.008,
+        relative_frobenius=figure(0.272, 0.00003), score_raw=figure(0.9526, 0.0), score_map=figure(0.9123, 0.03),
+        score_constant=0.1, score_exact=0.9638, score_map_exact_rows=0.9206,
+    ))  # fmt: skip
     record = {"rows": 359, "rows_seen_in_fit": 0, "reference": None, "task": "classification", "learner": "ridge",
               "rows_train": 1438, "rows_exact": 300, "rows_test": 359, "map": "m",
               "boosting_left_out": "there is no scikit-learn"}  # fmt: skip
     none = {"recommendation": None, "score_of_choice": None}
-    report = Report(records=[record_of(record)], summaries=[summary_of(entry)] * 2, **none)
+    report = Report(records=[record_of(record)], summaries=[summary] * 2, **none)
     show(report)
     whole = capsys.readouterr().out
     assert "with the same 300 rows" in whole
@@ -93,10 +87,10 @@ def test_splits_and_scores_by_name_are_in_the_tables(capsys):
         show(report.report, ("error_rate", "auc"))
         text = capsys.readouterr().out
         assert "± is the deviation over 2 splits\n" in text
-        for entry in report["summary"]:
-            mean, deviation = entry["score_map"]["mean"], entry["score_map"]["deviation"]
+        for summary in report["summary"]:
+            mean, deviation = summary["score_map"]["mean"], summary["score_map"]["deviation"]
             assert f"{-mean:.4f}" + (f" ± {deviation:.1g}" if deviation else "") in text
-            assert f"{entry['auc_map']['mean']:.4f}" in text
+            assert f"{summary['auc_map']['mean']:.4f}" in text
         assert "error rate" in text
         assert "AUC" in text
 

@@ -10,6 +10,19 @@ def figure(mean, error=None):
     return {"mean": mean, "standard_error": error}
 
 
+def entry(name, **more):
+    """The entry of a map in JSON. Costs are 0.1 if no others are given; a float stands for its figure."""
+    costs = ("learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "matrix_bytes")
+    return {
+        "map": name, "setting": {}, "n_components": 64, "columns_raw": 8, "bytes_per_row": 64, "task": "classification",
+        "rows": 100, "rows_train": 500, "rows_test": 1000, "rows_exact": 500, "score_raw": figure(0.5),
+        "fit_seconds": figure(0.1), "transform_seconds_map": figure(0.02), "kernel_seconds_exact": figure(0.04),
+        "total_seconds_map_exact_rows": figure(0.1),
+        **{f"{cost}_{which}": figure(0.1) for which in ("raw", "map", "exact") for cost in costs},
+        **{key: figure(value) if isinstance(value, float) else value for key, value in more.items()},
+    }  # fmt: skip
+
+
 def _nested(flat):
     """The figures that end in the name of what is scored, and the others: by name if they are means, and about it."""
     scored, others = {name: {} for name, _ in _ENDINGS}, {}

@@ -2,7 +2,7 @@
 
 from kafeat.pictures.tables import MEGABYTES, spell_number, spell_seconds
 from kafeat.study.tables import cost_table, findings, rows_of
-from tests.study.summaries import figure, summary_of
+from tests.study.summaries import entry, summary_of
 
 
 def test_figures_have_two_digits():
@@ -13,42 +13,39 @@ def test_figures_have_two_digits():
     assert [MEGABYTES.spell(size) for size in (740_000, 1.28e9)] == ["0.74", "1,280"]
 
 
-def entry(name, total=(0.1, 0.1, 0.1), exact_score=0.9, rows_exact=100):
-    keys = ("learn_seconds", "search_seconds", "predict_seconds", "matrix_bytes")
-    return summary_of({
-        "map": name, "setting": {}, "n_components": 16, "columns_raw": 4, "rows": 20,
-        "bytes_per_row": 64, "rows_train": 100, "rows_exact": rows_exact,
-        "fit_seconds": figure(0.1), "transform_seconds_map": figure(0.02), "kernel_seconds_exact": figure(0.04),
-        "total_seconds_map_exact_rows": figure(total[1] / 2 if rows_exact < 100 else total[1]),
-        "score_raw": figure(0.5), "score_map": figure(0.8), "score_exact": figure(exact_score),
-        **{f"{key}_{which}": figure(0.1) for key in keys for which in ("raw", "map", "exact")},
-        **{f"total_seconds_{which}": figure(one) for which, one in zip(("raw", "map", "exact"), total, strict=True)},
-    })  # fmt: skip
+def costs(name, total=(0.1, 0.1, 0.1), exact_score=0.9, rows_exact=100):
+    totals = {
+        f"total_seconds_{which}": one for which, one in zip(("raw", "map", "exact"), total, strict=True)
+    }
+    return summary_of(entry(
+        name, n_components=16, columns_raw=4, rows=20, rows_train=100, rows_exact=rows_exact, score_map=0.8,
+        score_exact=exact_score, total_seconds_map_exact_rows=total[1] / 2 if rows_exact < 100 else total[1], **totals,
+    ))  # fmt: skip
 
 
 def test_rows_of_costs_name_every_machine_once():
-    same = rows_of([entry("a"), entry("b")])
+    same = rows_of([costs("a"), costs("b")])
     assert [(row.name, row.width) for row in same] == [
         ("a constant", 0), ("raw columns", 4), ("a", 16), ("b", 16), ("exact kernel, 100 rows", 100),
     ]  # fmt: skip
     assert [row.of_kernel("fit_seconds") for row in same] == [None, None, 0.1, 0.1, None]
-    other = rows_of([entry("a"), entry("b", exact_score=0.7)])
+    other = rows_of([costs("a"), costs("b", exact_score=0.7)])
     assert [row.name for row in other[4:]] == ["exact kernel, 100 rows, a", "exact kernel, 100 rows, b"]
 
 
 def test_the_table_of_costs_has_no_empty_columns():
-    table = {column.head: list(column.cells) for column in cost_table([entry("a")])}
+    table = {column.head: list(column.cells) for column in cost_table([costs("a")])}
     assert table["on"] == ["raw columns", "a", "exact kernel, 100 rows"]
     assert table["features (or kernel), s"] == ["", "0.020", "0.040"]
     assert table["bytes a row"] == ["", "64", ""]
     assert "transform 20 rows, s" not in table  # these entries have no such seconds
-    fewer = [column.head for column in cost_table([entry("a", rows_exact=50)])]
+    fewer = [column.head for column in cost_table([costs("a", rows_exact=50)])]
     assert "total with the same 50 rows, s" in fewer
 
 
 def test_only_times_that_differ_are_findings():
     def said(*total, **more):
-        return list(findings([entry("a")], entry("a", (0.0, *total), **more)))
+        return list(findings([costs("a")], costs("a", (0.0, *total), **more)))
 
     assert said(0.1, 0.15) == []
     assert said(0.001, 0.009) == []  # both are nothing

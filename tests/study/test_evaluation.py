@@ -66,6 +66,12 @@ def solved(training):
     return training.model(training.search())
 
 
+def learned(X, Y, folds, **options):
+    equations = NormalEquations(X.shape[1], 2, **options)
+    equations.add(X, Y, folds)
+    return solved(equations)
+
+
 @pytest.mark.parametrize("width", [7, 150])  # fewer and more columns than rows
 @pytest.mark.parametrize("offset", [0.0, 1e4])  # sums about 0 would lose eight digits to the means
 @pytest.mark.parametrize("height", [11, 120])
@@ -87,12 +93,8 @@ def test_standardized_columns_have_no_units():
     X, Y, folds = problem(6)
     units = np.array([1e-3, 1.0, 1e3, 1.0, 5.0, 1.0])
     scaled = StandardScaler().fit_transform(X)
-    found = []
-    for columns, standardize in ((scaled, False), (X * units, True)):
-        equations = NormalEquations(6, 2, standardize=standardize)
-        equations.add(columns, Y, folds)
-        found.append(solved(equations)(columns))
-    np.testing.assert_allclose(found[1], found[0], atol=1e-8)
+    plain, found = learned(scaled, Y, folds), learned(X * units, Y, folds, standardize=True)
+    np.testing.assert_allclose(found(X * units), plain(scaled), atol=1e-8)
 
 
 @pytest.mark.parametrize("width", [7, 150])
@@ -100,9 +102,7 @@ def test_kernel_ridge_is_ridge_on_the_features_of_the_kernel(width):
     X, Y, folds = problem(width)
     train = 90
     model = solved(KernelRidge(X[:train] @ X[:train].T, Y[:train], Folded(folds[:train], RANDOM)))
-    equations = NormalEquations(width, 2)
-    equations.add(X[:train], Y[:train], folds[:train])
-    features = solved(equations)
+    features = learned(X[:train], Y[:train], folds[:train])
     assert model.penalty == pytest.approx(features.penalty, rel=1e-6)
     np.testing.assert_allclose(model(X[train:] @ X[:train].T), features(X[train:]), atol=1e-6)
 
@@ -173,15 +173,10 @@ def test_the_bound_is_the_lemmas(n, D):
 def test_columns_of_all_sizes_are_met_alike():
     X, Y, folds = problem(4)
     units = 2.0 ** np.array([-600, 0, 600, -10])
-    found = []
-    for columns in (X, X * units):
-        standardized, plain = NormalEquations(4, 2, standardize=True), NormalEquations(4, 2)
-        for equations in (standardized, plain):
-            equations.add(columns, Y, folds)
-        found.append(solved(standardized)(columns))
-        # of features, those that are small count as nothing
-        assert np.isfinite(solved(plain)(columns)).all()
+    found = [learned(columns, Y, folds, standardize=True)(columns) for columns in (X, X * units)]
     np.testing.assert_array_equal(found[1], found[0])
+    # of features, those that are small count as nothing
+    assert np.isfinite(learned(X * units, Y, folds)(X * units)).all()
 
 
 def test_columns_that_grow_beyond_all_bounds_are_refused():
@@ -197,9 +192,7 @@ def test_a_row_far_out_leaves_a_system_that_can_be_solved():
     """Sums about a mean that it moved are rounded by more than the smallest penalty."""
     X, Y, folds = problem(5)
     X[7] = 1e15
-    equations = NormalEquations(5, 2)
-    equations.add(X, Y, folds)
-    assert np.isfinite(solved(equations)(X)).all()
+    assert np.isfinite(learned(X, Y, folds)(X)).all()
 
 
 @pytest.mark.parametrize("near", [1e-9, 1e-15, 0.0])

@@ -43,7 +43,9 @@ def model_of(learner, *known):
 
 
 def exact_machine(learner, K, rows, truth, penalty=None):
-    return train(lambda: learner.on_kernel(K, rows, truth), penalty).model
+    """The machine that learns from these rows of the kernel of all rows."""
+    rows = np.flatnonzero(rows)
+    return train(lambda: learner.on_kernel(K[np.ix_(rows, rows)], rows, truth), penalty).model
 
 
 @pytest.fixture(scope="module")
@@ -69,12 +71,10 @@ def test_a_quadric_is_learned_from_its_features_and_not_from_raw_columns(ring, n
     # A line cannot follow a circle, a quadric can: the share of the larger class, 0.61, against nearly all.
     assert found["raw"] < 0.75
     assert found["map"] > 0.9
-    rows = np.flatnonzero(~held.test)
     # The kernel of a quadric, which no line in X has.
-    exact = exact_machine(learner, (Z @ Z.T)[np.ix_(rows, rows)], rows, truth)
-    tests = np.flatnonzero(held.test)
-    assert usual(truth.task, exact((Z @ Z.T)[np.ix_(tests, rows)]), truth.labels[tests]) > 0.9
-    assert 0 < exact.nonzero <= len(rows)
+    exact, K = exact_machine(learner, Z @ Z.T, ~held.test, truth), Z[held.test] @ Z[~held.test].T
+    assert usual(truth.task, exact(K), truth.labels[held.test]) > 0.9
+    assert 0 < exact.nonzero <= 480
 
 
 @pytest.mark.parametrize("name", ["ridge", "linear_svc", "dual_l1", "sgd"])
@@ -88,10 +88,8 @@ def test_a_line_is_learned(name):
     # 1,600 stochastic steps do not get as near as a solver.
     least = 0.99 if name == "sgd" else 0.999
     assert score(model_of(learner, table, ~held.test, truth), table, held.test, truth) > least
-    rows, tests = np.flatnonzero(~held.test), np.flatnonzero(held.test)
-    K = X @ X.T
-    exact = exact_machine(learner, K[np.ix_(rows, rows)], rows, truth)
-    assert usual(truth.task, exact(K[np.ix_(tests, rows)]), y[tests]) > 0.95
+    exact = exact_machine(learner, X @ X.T, ~held.test, truth)
+    assert usual(truth.task, exact(X[held.test] @ X[~held.test].T), y[held.test]) > 0.95
 
 
 @pytest.mark.parametrize("name", ["linear_svc_l1", "logistic"])
@@ -141,12 +139,11 @@ def test_the_scaling_of_sgd_has_one_divisor_unless_columns_have_units():
 
 def test_tau_acts_for_classes_as_the_cost_divided_by_one_minus_tau(ring):
     _X, Z, held, truth = ring
-    rows = np.flatnonzero(~held.test)
-    K = (Z @ Z.T)[np.ix_(rows, rows)]
+    K = Z[~held.test] @ Z[~held.test].T
     dual, hinge = learner_of("dual_l1", tau=0.6), learner_of("linear_svc_hinge")
     for learn in (
         lambda learner, penalty: model_of(learner, inputs(Z), ~held.test, truth, penalty)(Z),
-        lambda learner, penalty: exact_machine(learner, K, rows, truth, penalty)(K),
+        lambda learner, penalty: exact_machine(learner, Z @ Z.T, ~held.test, truth, penalty)(K),
     ):
         np.testing.assert_array_equal(learn(dual, 1.0), learn(hinge, 0.4))
         assert (learn(dual, 1.0) != learn(hinge, 1.0)).any()
@@ -185,14 +182,10 @@ def test_too_many_rows_for_memory_are_refused():
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_given_penalty_is_used_and_the_penalty_of_the_search_gives_its_model_again(ring, name):
     _X, Z, held, truth = ring
-    learner, table, rows = learner_of(name), inputs(Z), np.flatnonzero(~held.test)
-    K = (Z @ Z.T)[np.ix_(rows, rows)]
+    learner, rows, K = learner_of(name), ~held.test, Z[held.test] @ Z[~held.test].T
     for fit, tests in (
-        (lambda penalty=None: model_of(learner, table, ~held.test, truth, penalty), Z[held.test]),
-        (
-            lambda penalty=None: exact_machine(learner, K, rows, truth, penalty),
-            (Z @ Z.T)[np.ix_(held.test, rows)],
-        ),
+        (lambda penalty=None: model_of(learner, inputs(Z), rows, truth, penalty), Z[held.test]),
+        (lambda penalty=None: exact_machine(learner, Z @ Z.T, rows, truth, penalty), K),
     ):
         searched = fit()
         again = fit(searched.penalty)
@@ -208,7 +201,7 @@ def test_the_hinge_is_that_of_the_kernel_machine(ring):
     rows = np.flatnonzero(~held.test)
     learner = learner_of("linear_svc_hinge")
     linear = model_of(learner, inputs(Z), ~held.test, truth, 1.0).estimator
-    exact = exact_machine(learner, (Z @ Z.T)[np.ix_(rows, rows)], rows, truth, 1.0).estimator
+    exact = exact_machine(learner, Z @ Z.T, ~held.test, truth, 1.0).estimator
     slopes, same = linear.coef_[0], exact.dual_coef_[0] @ Z[rows[exact.support_]]
     # Both solvers stop at 1e-3, and liblinear penalizes the intercept: the slopes differ by less than two hundredths.
     assert np.linalg.norm(slopes - same) < 0.02 * np.linalg.norm(same)
@@ -219,14 +212,12 @@ def test_the_exact_machine_of_logistic_is_kernel_logistic_regression(ring):
     from sklearn.linear_model import LogisticRegression
 
     _X, Z, held, truth = ring
-    rows, tests = np.flatnonzero(~held.test), np.flatnonzero(held.test)
-    learner = learner_of("logistic")
-    linear = model_of(learner, inputs(Z), ~held.test, truth, 0.5)(Z[tests])
-    K = Z @ Z.T
-    exact = exact_machine(learner, K[np.ix_(rows, rows)], rows, truth, 0.5)(K[np.ix_(tests, rows)])
+    learner, rows, tests = learner_of("logistic"), ~held.test, Z[held.test]
+    linear = model_of(learner, inputs(Z), rows, truth, 0.5)(tests)
+    exact = exact_machine(learner, Z @ Z.T, rows, truth, 0.5)(tests @ Z[rows].T)
     theirs = LogisticRegression(C=2.0, tol=1e-10, max_iter=10_000).fit(Z[rows], truth.labels[rows])
     # All stop where a step changes the loss of a row by less than 1e-9, of which a probability moves by the root.
-    np.testing.assert_allclose(linear, theirs.predict_proba(Z[tests]), atol=1e-4)
+    np.testing.assert_allclose(linear, theirs.predict_proba(tests), atol=1e-4)
     np.testing.assert_allclose(exact, linear, atol=1e-4)
 
 

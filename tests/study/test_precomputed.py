@@ -27,16 +27,20 @@ def table(values):
     return pa.table({f"x{i:03}": values[:, i] for i in range(values.shape[1])} | {"y": Y, "part": part})
 
 
+def of_both(*last, **options):
+    """What an evaluation of the matrix tells, and one of the rows."""
+    given = ((OF_MATRIX, K), (OF_ROWS, X))
+    configs = [({**config, "steps": [*config["steps"], *last]}, table(values)) for config, values in given]
+    return [kafeat.evaluate(config=one, data=data, label="y", jobs=1, **options) for one, data in configs]
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize("options", [
     {}, {"splits": 2}, {"split": "part"}, {"seeds": 2, "exact_rows": 50}, {"learner": "linear_svc"},
     {"sweep": {"n_components": [8, 24]}}, {"scoring": "auc", "learner": "logistic", "penalty": 1.0},
 ])  # fmt: skip
 def test_errors_and_scores_are_those_of_the_kernel_itself(options):
-    ours, rows = (
-        kafeat.evaluate(config=config, data=table(values), label="y", jobs=1, **options)["records"]
-        for config, values in ((OF_MATRIX, K), (OF_ROWS, X))
-    )
+    ours, rows = (found["records"] for found in of_both(**options))
     assert len(ours) == len(rows)
     for mine, other in zip(ours, rows, strict=True):
         for key in ("relative_frobenius", "relative_spectral", "max_abs_error", "kernel_mean", "bias"):
@@ -59,12 +63,7 @@ def test_the_raw_columns_are_those_of_the_rows_that_are_fitted_on(tmp_path):
 
 
 def test_a_predictor_after_it_is_scored():
-    ours, rows = (
-        kafeat.evaluate(
-            config={**one, "steps": [*one["steps"], {"kind": "ridge"}]}, data=table(values), label="y", jobs=1
-        )
-        for one, values in ((OF_MATRIX, K), (OF_ROWS, X))
-    )
+    ours, rows = of_both({"kind": "ridge"})
     assert ours["score_model"] == rows["score_model"]
 
 

@@ -61,12 +61,8 @@ def test_a_predictor_chooses_its_penalty_by_the_folds_of_a_fit(way):
     assert fm.predictor.fitted.step.recipe()["penalty"] > 1e-3
 
 
-def test_the_latest_rows_are_tested_on():
-    found = evaluate(split_by="time:t")
-    assert found["rows_test"] == 120
-
-
-def test_splits_differ_by_groups_and_not_by_times():
+def test_splits_differ_by_groups_and_the_latest_rows_are_always_the_same():
+    assert evaluate(split_by="time:t")["rows_test"] == 120
     scores = [one["score_map"] for one in evaluate(split_by="group:who", splits=3)["records"]]
     assert len(set(scores)) == 3
     with pytest.raises(UsageError, match="the latest rows do not vary"):

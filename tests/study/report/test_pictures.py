@@ -15,24 +15,16 @@ from kafeat.pictures.canvas import STYLES
 from kafeat.pictures.portraits import MapFigures
 from kafeat.study.report import comparisons
 from kafeat.study.report.pictures import pictures
-from tests.study.summaries import figure, summary_of
+from tests.study.summaries import entry, summary_of
 
 STYLE = STYLES[0]
 
 
 def summary(setting, score, exact=0.9, name="m"):
-    return summary_of({
-        "map": name, "setting": setting, "n_components": setting.get("n_components", 64), "rows": 100,
-        "rows_test": 1000, "rows_exact": 500, "task": "classification", "relative_frobenius": figure(0.1, 0.0),
-        "score_map": figure(score, 0.0), "score_raw": figure(0.5, 0.0), "score_exact": figure(exact, 0.0),
-        "transform_seconds": figure(0.01 + score, 0.0), "fit_seconds": figure(0.1, 0.0), "columns_raw": 8,
-        "rows_train": 500,
-        "transform_seconds_map": figure(0.1, 0.0), "kernel_seconds_exact": figure(0.2, 0.0),
-        "total_seconds_map_exact_rows": figure(0.1, 0.0),
-        **{f"{cost}_{which}": figure(0.1 + score, 0.0) for which in ("raw", "map", "exact") for cost in (
-            "learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "matrix_bytes")},
-        "score_constant": figure(0.5, 0.0),
-    })  # fmt: skip
+    return summary_of(entry(
+        name, setting=setting, n_components=setting.get("n_components", 64), relative_frobenius=0.1, score_map=score,
+        score_exact=exact, score_constant=0.5, transform_seconds=0.01 + score,
+    ))  # fmt: skip
 
 
 def exhibit(entry):

@@ -7,14 +7,11 @@ from tests.cli.terminal import on_terminal
 ESCAPE = "\x1b["
 
 
-@pytest.mark.parametrize(
-    ("options", "env", "coloured"),
-    [
-        ([], {}, True), ([], {"NO_COLOR": "1"}, False), ([], {"NO_COLOR": ""}, True),
-        ([], {"TERM": "dumb"}, False), (["--color", "never"], {}, False),
-        ([], {"KAFEAT_COLOR": "never"}, False), (["--color", "auto"], {"KAFEAT_COLOR": "never"}, True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "env", "coloured"), [
+    ([], {}, True), ([], {"NO_COLOR": "1"}, False), ([], {"NO_COLOR": ""}, True),
+    ([], {"TERM": "dumb"}, False), (["--color", "never"], {}, False),
+    ([], {"KAFEAT_COLOR": "never"}, False), (["--color", "auto"], {"KAFEAT_COLOR": "never"}, True),
+])  # fmt: skip
 def test_on_a_terminal(options, env, coloured):
     for words in ([*options, "fit"], ["fit", "--help", *options]):
         text, code = on_terminal(*words, env=env)

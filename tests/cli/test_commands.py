@@ -95,36 +95,33 @@ def test_the_help_of_many_options_shows_those_that_most_users_need_and_names_the
     assert "Example" in short
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        ("fit --columns 20", 2, "'--columns': it belongs to `kafeat tune` or the config, as `n_components`."),
-        ("fit --gamma 1", 2, "No such option '--gamma': it belongs to the config, as `gamma`."),
-        ("inspect --resume", 2, "No such option '--resume': it belongs to `kafeat tune` or `kafeat transform` or"),
-        ("transform --mode map.joblib a b", 2, "No such option"),
-        ("transform --model map.joblib sample_data/digits.csv", 2, "Missing argument"),
-        ("transform --model map.joblib nope.csv out.npy", 5, "nope.csv: No such file or directory"),
-        ("transform --model nope.joblib sample_data/digits.csv out.npy", 5, "nope.joblib: No such file"),
-        ("transform --model sample_data/digits.npy sample_data/digits.csv out.npy", 4, "expected a kafeat model"),
-        ("transform --model map.joblib sample_data/digits.csv nope/out.npy", 5, "nope, got none: make it first"),
-        ("fit sample_data/digits.csv m.joblib", 2, "Missing option '--config'. `kafeat tune` chooses a config"),
-        ("fit sample_data/digits.csv m.joblib", 2, "`kafeat config --for DATA` starts one."),
-        ("transform sample_data/digits.csv out.npy", 2, "Missing option '--model'. `kafeat fit` makes a model."),
-        ("tune sample_data/digits.csv best.yaml", 2, "Missing option '--label'. It names the column to predict."),
-        ("tune mine.xlsx of_excel.yaml --label y", 2, "got the file of a spreadsheet: save its sheet as CSV"),
-        ("transform --model map.joblib sample_data/digits.csv a.XLS", 2, "name a .csv file, which it opens"),
-        ("fit --config map.joblib sample_data/digits.csv m.joblib", 2, "this may be a model: pass it to --model"),
-        ("fit --config sample_data/digits.csv sample_data/digits.csv m.joblib", 2, "--for DATA` starts one"),
-        ("inspect sample_data/digits.csv", 4, "or not a model (`kafeat fit` makes one)"),
-        ("transform --model map.joblib --keep label sample_data/digits.csv out.npy", 2, "passthrough"),
-        ("transform --model map.joblib configs/fourier.yaml --input-format parquet out.npy", 3, "Parquet"),
-        ("fit --config sample_data/README.md sample_data/digits.csv m.joblib", 2, "sample_data/README.md:"),
-        ("fit --config configs/fourier.yaml sample_data/digits.csv m.joblib --label nope", 3, "nope"),
-        ("evaluate --model map.joblib sample_data/digits.csv --label p20", 3, "not a feature of the map"),
-        ("evaluate --model map.joblib sample_data/digits.csv --rows 1", 2, "rows"),
-        ("kinds fuorier", 2, "did you mean 'fourier'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "code", "message"), [
+    ("fit --columns 20", 2, "'--columns': it belongs to `kafeat tune` or the config, as `n_components`."),
+    ("fit --gamma 1", 2, "No such option '--gamma': it belongs to the config, as `gamma`."),
+    ("inspect --resume", 2, "No such option '--resume': it belongs to `kafeat tune` or `kafeat transform` or"),
+    ("transform --mode map.joblib a b", 2, "No such option"),
+    ("transform --model map.joblib sample_data/digits.csv", 2, "Missing argument"),
+    ("transform --model map.joblib nope.csv out.npy", 5, "nope.csv: No such file or directory"),
+    ("transform --model nope.joblib sample_data/digits.csv out.npy", 5, "nope.joblib: No such file"),
+    ("transform --model sample_data/digits.npy sample_data/digits.csv out.npy", 4, "expected a kafeat model"),
+    ("transform --model map.joblib sample_data/digits.csv nope/out.npy", 5, "nope, got none: make it first"),
+    ("fit sample_data/digits.csv m.joblib", 2, "Missing option '--config'. `kafeat tune` chooses a config"),
+    ("fit sample_data/digits.csv m.joblib", 2, "`kafeat config --for DATA` starts one."),
+    ("transform sample_data/digits.csv out.npy", 2, "Missing option '--model'. `kafeat fit` makes a model."),
+    ("tune sample_data/digits.csv best.yaml", 2, "Missing option '--label'. It names the column to predict."),
+    ("tune mine.xlsx of_excel.yaml --label y", 2, "got the file of a spreadsheet: save its sheet as CSV"),
+    ("transform --model map.joblib sample_data/digits.csv a.XLS", 2, "name a .csv file, which it opens"),
+    ("fit --config map.joblib sample_data/digits.csv m.joblib", 2, "this may be a model: pass it to --model"),
+    ("fit --config sample_data/digits.csv sample_data/digits.csv m.joblib", 2, "--for DATA` starts one"),
+    ("inspect sample_data/digits.csv", 4, "or not a model (`kafeat fit` makes one)"),
+    ("transform --model map.joblib --keep label sample_data/digits.csv out.npy", 2, "passthrough"),
+    ("transform --model map.joblib configs/fourier.yaml --input-format parquet out.npy", 3, "Parquet"),
+    ("fit --config sample_data/README.md sample_data/digits.csv m.joblib", 2, "sample_data/README.md:"),
+    ("fit --config configs/fourier.yaml sample_data/digits.csv m.joblib --label nope", 3, "nope"),
+    ("evaluate --model map.joblib sample_data/digits.csv --label p20", 3, "not a feature of the map"),
+    ("evaluate --model map.joblib sample_data/digits.csv --rows 1", 2, "rows"),
+    ("kinds fuorier", 2, "did you mean 'fourier'"),
+])  # fmt: skip
 def test_exit_codes(run, folder, arguments, code, message):
     done = run(arguments, cwd=folder, code=code)
     assert message in done.stderr
@@ -211,18 +208,12 @@ IN_NPY = "sample_data/digits.npy"
 IN_FIT, IN_TILE = ("kafeat.chain.chain", "Chain", "fit"), ("kafeat.chain.tiles", "TileLoop", "__call__")
 
 
-@pytest.mark.parametrize(
-    ("number", "place", "words"),
-    [
-        (signal.SIGTERM, IN_FIT, ["fit", "--config", "configs/fourier.yaml", IN_NPY, "out"]),
-        (signal.SIGINT, IN_TILE, ["transform", "--model", "map.joblib", "sample_data/digits.npy", "out.npy"]),
-        (
-            signal.SIGTERM,
-            IN_TILE,
-            ["evaluate", "--model", "map.joblib", "sample_data/digits.parquet", "--label", "label"],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("number", "place", "words"), [
+    (signal.SIGTERM, IN_FIT, ["fit", "--config", "configs/fourier.yaml", IN_NPY, "out"]),
+    (signal.SIGINT, IN_TILE, ["transform", "--model", "map.joblib", "sample_data/digits.npy", "out.npy"]),
+    (signal.SIGTERM, IN_TILE,
+     ["evaluate", "--model", "map.joblib", "sample_data/digits.parquet", "--label", "label"]),
+])  # fmt: skip
 def test_a_signal_in_a_long_call_of_a_library_ends_every_command(folder, tmp_path, number, place, words):
     for path in folder.iterdir():
         (tmp_path / path.name).symlink_to(path)
@@ -267,16 +258,13 @@ def test_a_full_disk_is_the_systems_refusal(folder):
     assert b"No space left" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "closed", "code"),
-    [
-        ("transform --model map.joblib nope.csv o.npy", 2, 5),
-        ("transform --model map.joblib sample_data/digits.npy {out}/o.npy", 2, 0),
-        ("inspect map.joblib", 1, 5),
-        ("transform --model map.joblib sample_data/digits.csv -", 1, 5),
-        ("transform --model map.joblib - {out}/o.csv", 0, 5),
-    ],
-)
+@pytest.mark.parametrize(("words", "closed", "code"), [
+    ("transform --model map.joblib nope.csv o.npy", 2, 5),
+    ("transform --model map.joblib sample_data/digits.npy {out}/o.npy", 2, 0),
+    ("inspect map.joblib", 1, 5),
+    ("transform --model map.joblib sample_data/digits.csv -", 1, 5),
+    ("transform --model map.joblib - {out}/o.csv", 0, 5),
+])  # fmt: skip
 def test_closed_streams(folder, tmp_path, words, closed, code):
     run_apart(words.format(out=tmp_path), cwd=folder, closed=closed, code=code)
 

@@ -43,14 +43,11 @@ def completed(words, last, cwd):
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize(
-    ("words", "last", "expected"),
-    [
-        ("kafeat", "tr", ["transform"]), ("kafeat transform", "--lim", ["--limit"]),
-        ("kafeat transform --layout", "", ["columns", "list"]), ("kafeat config --kind", "four", ["fourier"]),
-        ("kafeat kinds", "tensor_s", ["tensor_sketch", "tensor_srht"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "last", "expected"), [
+    ("kafeat", "tr", ["transform"]), ("kafeat transform", "--lim", ["--limit"]),
+    ("kafeat transform --layout", "", ["columns", "list"]), ("kafeat config --kind", "four", ["fourier"]),
+    ("kafeat kinds", "tensor_s", ["tensor_sketch", "tensor_srht"]),
+])  # fmt: skip
 def test_bash_is_told_words(words, last, expected, tmp_path):
     assert completed(words, last, tmp_path) == expected
 

@@ -59,17 +59,14 @@ def test_check_takes_experiments_too(run, tmp_path, monkeypatch):
     assert run("config --check -", cwd=tmp_path).stdout == "-: valid: an experiment with the maps m\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        ("--kind pca --schema", 2, "config: expected at most one of --kind KIND, --for DATA, "),
-        ("--label y", 2, "config: expected --for DATA with --label, got none"),
-        ("--for nope.csv", 5, "nope.csv: "),
-        ("--check", 2, "config: expected the names of files with --check, got none"),
-        ("--schema x.yaml", 2, "config: expected the names of files with --check, got one without it"),
-        ("--check nope.yaml", 5, "nope.yaml: cannot read the config: No such file"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code", "message"), [
+    ("--kind pca --schema", 2, "config: expected at most one of --kind KIND, --for DATA, "),
+    ("--label y", 2, "config: expected --for DATA with --label, got none"),
+    ("--for nope.csv", 5, "nope.csv: "),
+    ("--check", 2, "config: expected the names of files with --check, got none"),
+    ("--schema x.yaml", 2, "config: expected the names of files with --check, got one without it"),
+    ("--check nope.yaml", 5, "nope.yaml: cannot read the config: No such file"),
+])  # fmt: skip
 def test_mistakes(run, tmp_path, arguments, code, message):
     assert message in run("config", *arguments.split(), cwd=tmp_path, code=code).stderr
 
@@ -97,21 +94,18 @@ FIT = "steps: [{kind: fourier, n_components: 4}]"
 EVALUATE = "about: a\ndata: b\noptions: {seeds: 1, rows: 20, exact_rows: 50}\nmaps: {m: {" + FIT + "}}"
 
 
-@pytest.mark.parametrize(
-    ("words", "content"),
-    [
-        ("fit --config pipe.yaml x.csv m.joblib", FIT),
-        pytest.param("config --check pipe.yaml", FIT, marks=pytest.mark.slow),
-        ("config --check pipe.yaml", EVALUATE),
-        pytest.param(
-            "evaluate --config pipe.yaml x.csv --rows 20 --exact-rows 50 --seeds 1 --json e.json",
-            FIT,
-            marks=pytest.mark.slow,
-        ),
-        ("evaluate --experiment pipe.yaml x.csv --json e.json", EVALUATE),
-        ("tune --from pipe.yaml x.csv best.yaml --label y --trials 1 --columns 4", FIT),
-    ],
-)
+@pytest.mark.parametrize(("words", "content"), [
+    ("fit --config pipe.yaml x.csv m.joblib", FIT),
+    pytest.param("config --check pipe.yaml", FIT, marks=pytest.mark.slow),
+    ("config --check pipe.yaml", EVALUATE),
+    pytest.param(
+        "evaluate --config pipe.yaml x.csv --rows 20 --exact-rows 50 --seeds 1 --json e.json",
+        FIT,
+        marks=pytest.mark.slow,
+    ),
+    ("evaluate --experiment pipe.yaml x.csv --json e.json", EVALUATE),
+    ("tune --from pipe.yaml x.csv best.yaml --label y --trials 1 --columns 4", FIT),
+])  # fmt: skip
 @pytest.mark.timeout(60)  # a pipe that is opened again waits for another writer
 def test_a_config_from_a_pipe_is_read_once(tmp_path, run, words, content):
     os.mkfifo(tmp_path / "pipe.yaml")

@@ -83,16 +83,13 @@ def test_an_error_in_the_data_tells_which_table_is_needed(evaluated, tmp_path):
     assert "own.yaml needs this table: digits with a column `label`" in stderr
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ("json: x.json", "own.yaml: options: expected one of label, split"),
-        ("sedes: 2", "got 'sedes'; did you mean 'seeds'?"),
-        ("scoring: [auc, speed]", "own.yaml: options.scoring: 'speed' is not one of"),
-        ("splits: [1, 2]", "own.yaml: options.splits: expected a number or text, got a list of 2"),
-        ("scoring: {auc: 1}", "own.yaml: options.scoring: expected a number or text, or a list"),
-    ],
-)
+@pytest.mark.parametrize(("more", "message"), [
+    ("json: x.json", "own.yaml: options: expected one of label, split"),
+    ("sedes: 2", "got 'sedes'; did you mean 'seeds'?"),
+    ("scoring: [auc, speed]", "own.yaml: options.scoring: 'speed' is not one of"),
+    ("splits: [1, 2]", "own.yaml: options.splits: expected a number or text, got a list of 2"),
+    ("scoring: {auc: 1}", "own.yaml: options.scoring: expected a number or text, or a list"),
+])  # fmt: skip
 def test_wrong_options_are_refused(evaluated, more, message):
     code, results, stderr = evaluated(DIGITS, more=more)
     assert (code, results) == (2, {})

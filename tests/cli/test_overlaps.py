@@ -145,22 +145,19 @@ def test_spellings_and_links(spelled, given, here):
     refused(words, here, "expected --json apart from the input, got the same file$")
 
 
-@pytest.mark.parametrize(
-    ("command_name", "changed", "says"),
-    [
-        ("fit", {"model": "landmarks.csv"}, "a model apart from the rows that c.yaml names, got the same file"),
-        ("evaluate", {"json": "landmarks.csv"}, "--json apart from the rows that c.yaml names, got the same file"),
-        ("evaluate", {"data": "all", "json": "all/e.json"}, "--json apart from the input, got one inside of the other"),
-        ("evaluate", {"data": "all/*.json", "json": "all/e.json"}, "--json apart from the input, got one inside"),
-        ("evaluate", {"data": "all", "report": "all"}, "--report apart from the input, got one inside of the other"),
-        ("evaluate", {"data": "list.txt", "json": "list.txt"}, "--json apart from the input, got the same file"),
-        ("evaluate", {"json": "pages/index.html"}, "--json apart from --report, got the same file"),
-        ("transform", {"stats": "r.csv"}, "--rejects apart from --stats, got the same file"),
-        ("transform", {"stats": "m.prom"}, "--stats apart from --metrics, got the same file"),
-        ("fit", {"config": "-", "data": "-"}, "one of the config and the input on standard input, got both"),
-        ("evaluate", {"config": "-", "data": "-"}, "one of the config and the input on standard input, got both"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("command_name", "changed", "says"), [
+    ("fit", {"model": "landmarks.csv"}, "a model apart from the rows that c.yaml names, got the same file"),
+    ("evaluate", {"json": "landmarks.csv"}, "--json apart from the rows that c.yaml names, got the same file"),
+    ("evaluate", {"data": "all", "json": "all/e.json"}, "--json apart from the input, got one inside of the other"),
+    ("evaluate", {"data": "all/*.json", "json": "all/e.json"}, "--json apart from the input, got one inside"),
+    ("evaluate", {"data": "all", "report": "all"}, "--report apart from the input, got one inside of the other"),
+    ("evaluate", {"data": "list.txt", "json": "list.txt"}, "--json apart from the input, got the same file"),
+    ("evaluate", {"json": "pages/index.html"}, "--json apart from --report, got the same file"),
+    ("transform", {"stats": "r.csv"}, "--rejects apart from --stats, got the same file"),
+    ("transform", {"stats": "m.prom"}, "--stats apart from --metrics, got the same file"),
+    ("fit", {"config": "-", "data": "-"}, "one of the config and the input on standard input, got both"),
+    ("evaluate", {"config": "-", "data": "-"}, "one of the config and the input on standard input, got both"),
+])  # fmt: skip
 def test_other_overlaps(command_name, changed, says, here):
     (here / "all").mkdir()
     shutil.copy("x.parquet", "all/a.parquet")

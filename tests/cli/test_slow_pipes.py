@@ -86,17 +86,14 @@ def _of_file(folder: Path, name: str, *words: str) -> bytes:
     return apart(*words, name, "-", cwd=folder).stdout
 
 
-@pytest.mark.parametrize(
-    ("source", "words", "header"),
-    [
-        ("x.csv", PREDICT, 1),
-        ("x.csv", (*PREDICT, "--keep", "id", "--jobs", "1", "--on-bad-rows", "drop"), 1),
-        ("x.csv", (*PREDICT, "--keep", "id", "--output-format", "jsonl"), 0),
-        ("x.csv", ("transform", *PREDICT[1:], "--features", "--jobs", "2"), 1),
-        ("x.jsonl", (*PREDICT, "--input-format", "jsonl", "--on-bad-rows", "null", "--jobs", "2"), 1),
-        ("x.jsonl", (*PREDICT, "--input-format", "jsonl", "--output-format", "jsonl", "--keep", "id,a"), 0),
-    ],
-)
+@pytest.mark.parametrize(("source", "words", "header"), [
+    ("x.csv", PREDICT, 1),
+    ("x.csv", (*PREDICT, "--keep", "id", "--jobs", "1", "--on-bad-rows", "drop"), 1),
+    ("x.csv", (*PREDICT, "--keep", "id", "--output-format", "jsonl"), 0),
+    ("x.csv", ("transform", *PREDICT[1:], "--features", "--jobs", "2"), 1),
+    ("x.jsonl", (*PREDICT, "--input-format", "jsonl", "--on-bad-rows", "null", "--jobs", "2"), 1),
+    ("x.jsonl", (*PREDICT, "--input-format", "jsonl", "--output-format", "jsonl", "--keep", "id,a"), 0),
+])  # fmt: skip
 def test_every_row_is_answered_before_the_next_one_is_written(folder, source, words, header):
     with Piped(folder, *words, "-", "-") as piped:
         if source == "x.csv":
@@ -117,21 +114,18 @@ def _rows(folder: Path, source: str) -> list[bytes]:
     return [text[start:stop] for start, stop in zip(starts, [*starts[1:], len(text)], strict=True)]
 
 
-@pytest.mark.parametrize(
-    ("pieces", "answered"),
-    [
-        # half a line, and the rest of it at the end
-        ((b"a,b\n1,2\n3", b",4\n5,", b"6"), (2, 3, 3)),
-        # a quote that stays open over pauses, with line ends in it, behind rows that are complete
-        ((b'a,b,note\n1,2,x\n3,4,"', b"one\n", b'5,6,\n""', b'\n"\n7,8,y\n'), (2, 2, 2, 4)),
-        # pauses within characters, line ends and the mark of the encoding
-        ((b"\xef\xbb", b"\xbfa,b,\xc3", b"\xa9\r", b"\n1,2,\xe2\x82", b"\xac\r", b"\n"), (0, 0, 0, 1, 1, 2)),
-        # blank lines and pauses between the bytes of a row
-        ((b"a,b\n", b"\n", b"1", b",", b"2", b"\n\n", b"3,4\n", b"\n"), (1, 1, 1, 1, 1, 2, 3, 3)),
-        # quotes within values that do not begin with one
-        ((b'a,b,c\n1,2,5"\n', b'3,4,"x"\n', b'5,6,y"\n7,8,"', b'"\n'), (2, 3, 4, 5)),
-    ],
-)
+@pytest.mark.parametrize(("pieces", "answered"), [
+    # half a line, and the rest of it at the end
+    ((b"a,b\n1,2\n3", b",4\n5,", b"6"), (2, 3, 3)),
+    # a quote that stays open over pauses, with line ends in it, behind rows that are complete
+    ((b'a,b,note\n1,2,x\n3,4,"', b"one\n", b'5,6,\n""', b'\n"\n7,8,y\n'), (2, 2, 2, 4)),
+    # pauses within characters, line ends and the mark of the encoding
+    ((b"\xef\xbb", b"\xbfa,b,\xc3", b"\xa9\r", b"\n1,2,\xe2\x82", b"\xac\r", b"\n"), (0, 0, 0, 1, 1, 2)),
+    # blank lines and pauses between the bytes of a row
+    ((b"a,b\n", b"\n", b"1", b",", b"2", b"\n\n", b"3,4\n", b"\n"), (1, 1, 1, 1, 1, 2, 3, 3)),
+    # quotes within values that do not begin with one
+    ((b'a,b,c\n1,2,5"\n', b'3,4,"x"\n', b'5,6,y"\n7,8,"', b'"\n'), (2, 3, 4, 5)),
+])  # fmt: skip
 def test_only_rows_that_have_ended_are_answered(folder, tmp_path, pieces, answered):
     with Piped(folder, *PREDICT, "-", "-") as piped:
         seconds = 60.0

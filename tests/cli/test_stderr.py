@@ -32,18 +32,15 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full")
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        ("transform --model m.joblib x.csv o.csv -v", 0),
-        ("transform --model m.joblib x.csv o.csv -v --log-format json", 0),
-        ("transfor", 2),
-        pytest.param("transform --bogus --log-format json", 2, marks=pytest.mark.slow),
-        pytest.param("transform --model m.joblib x.csv o.csv --keep c", 3, marks=pytest.mark.slow),
-        pytest.param("transform --model x.csv x.csv o.csv", 4, marks=pytest.mark.slow),
-        ("inspect nothing", 5),
-    ],
-)
+@pytest.mark.parametrize(("words", "code"), [
+    ("transform --model m.joblib x.csv o.csv -v", 0),
+    ("transform --model m.joblib x.csv o.csv -v --log-format json", 0),
+    ("transfor", 2),
+    pytest.param("transform --bogus --log-format json", 2, marks=pytest.mark.slow),
+    pytest.param("transform --model m.joblib x.csv o.csv --keep c", 3, marks=pytest.mark.slow),
+    pytest.param("transform --model x.csv x.csv o.csv", 4, marks=pytest.mark.slow),
+    ("inspect nothing", 5),
+])  # fmt: skip
 def test_a_line_without_room_changes_no_exit_code(folder, words, code):
     with FULL.open("w") as full:
         done = apart(words, stderr=full, cwd=folder)

@@ -82,15 +82,12 @@ def test_json_and_json_lines(table, run):
     assert result["trials"] == 3 == len(trials)
 
 
-@pytest.mark.parametrize(
-    ("options", "code", "message"),
-    [
-        (("--label", "absent"), 3, "--label: expected the column 'absent'"),
-        (("--label", "y", "--split", "z"), 3, "split 'z': expected train or test"),
-        (("--label", "y", "--time", "soon"), 2, "90s, 10m or 1h, got 'soon'"),
-        (("--label", "y", "--from", "x.csv"), 2, "x.csv"),
-    ],
-)
+@pytest.mark.parametrize(("options", "code", "message"), [
+    (("--label", "absent"), 3, "--label: expected the column 'absent'"),
+    (("--label", "y", "--split", "z"), 3, "split 'z': expected train or test"),
+    (("--label", "y", "--time", "soon"), 2, "90s, 10m or 1h, got 'soon'"),
+    (("--label", "y", "--from", "x.csv"), 2, "x.csv"),
+])  # fmt: skip
 def test_mistakes_leave_no_file(table, run, options, code, message):
     done = run("tune x.csv best.yaml", *options, "--trials", 1, "--columns", 4, cwd=table, code=code)
     assert message in done.stderr
@@ -233,14 +230,11 @@ def test_the_columns_are_recommended_within_the_bounds_and_the_page_is_written(t
 JOURNAL = "best.yaml.journal"
 
 
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        (f"{JOURNAL} best.yaml", "the input"),
-        (f"x.csv best.yaml --from {JOURNAL}", "the config"),
-        (f"x.csv best.yaml --json {JOURNAL}", "--json"),
-    ],
-)
+@pytest.mark.parametrize(("words", "name"), [
+    (f"{JOURNAL} best.yaml", "the input"),
+    (f"x.csv best.yaml --from {JOURNAL}", "the config"),
+    (f"x.csv best.yaml --json {JOURNAL}", "--json"),
+])  # fmt: skip
 def test_a_journal_takes_the_place_of_no_other_file_of_the_command(table, run, words, name):
     (table / "best.yaml.journal").write_text("steps: [{kind: fourier}]")
     done = run(f"tune {words} --label y --resume", *QUICK, cwd=table, code=2)
@@ -334,23 +328,20 @@ def test_a_device_as_output_has_no_journal(table, run):
     assert os.listdir("/dev") == before
 
 
-@pytest.mark.parametrize(
-    ("words", "bound"),
-    [
-        ("tune x.csv best.yaml --label y --seeds 100000000", "1<=x<=1000"),
-        ("tune x.csv best.yaml --label y --columns 100000000", "2<=x<=1048576"),
-        ("tune x.csv best.yaml --label y --jobs 100000000", "1<=x<=4096"),
-        (f"tune x.csv best.yaml --label y --max-bytes-per-row {10**30}", "1<=x<=9007199254740992"),
-        (f"tune x.csv best.yaml --label y --trials {10**30}", "1<=x<=9007199254740992"),
-        ("evaluate --config c.yaml x.csv --seeds 100000000", "1<=x<=1000"),
-        (f"evaluate --config c.yaml x.csv --rows {10**30}", "2<=x<=9007199254740992"),
-        (f"verify --model m.joblib x.csv o.csv --rows {10**30}", "1<=x<=9007199254740992"),
-        (f"verify --model m.joblib x.csv o.csv --seed {10**30}", "0<=x<=9007199254740992"),
-        (f"transform --model m.joblib x.csv o.csv --limit {10**30}", "1<=x<=9007199254740992"),
-        (f"transform --model m.joblib x.csv o --rows-per-file {10**30}", "1<=x<=9007199254740992"),
-        ("fit --config c.yaml x.csv m.joblib --jobs 5000", "1<=x<=4096"),
-    ],
-)
+@pytest.mark.parametrize(("words", "bound"), [
+    ("tune x.csv best.yaml --label y --seeds 100000000", "1<=x<=1000"),
+    ("tune x.csv best.yaml --label y --columns 100000000", "2<=x<=1048576"),
+    ("tune x.csv best.yaml --label y --jobs 100000000", "1<=x<=4096"),
+    (f"tune x.csv best.yaml --label y --max-bytes-per-row {10**30}", "1<=x<=9007199254740992"),
+    (f"tune x.csv best.yaml --label y --trials {10**30}", "1<=x<=9007199254740992"),
+    ("evaluate --config c.yaml x.csv --seeds 100000000", "1<=x<=1000"),
+    (f"evaluate --config c.yaml x.csv --rows {10**30}", "2<=x<=9007199254740992"),
+    (f"verify --model m.joblib x.csv o.csv --rows {10**30}", "1<=x<=9007199254740992"),
+    (f"verify --model m.joblib x.csv o.csv --seed {10**30}", "0<=x<=9007199254740992"),
+    (f"transform --model m.joblib x.csv o.csv --limit {10**30}", "1<=x<=9007199254740992"),
+    (f"transform --model m.joblib x.csv o --rows-per-file {10**30}", "1<=x<=9007199254740992"),
+    ("fit --config c.yaml x.csv m.joblib --jobs 5000", "1<=x<=4096"),
+])  # fmt: skip
 def test_a_large_number_is_refused_with_its_bound(table, run, words, bound):
     done = run(words, cwd=table, code=2)
     assert f"is not in the range {bound}" in done.stderr

@@ -73,21 +73,18 @@ FOURIER = {"kind": "fourier"}
 SOUND = {"steps": [FOURIER]}
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        {}, {"steps": []}, {"steps": FOURIER}, {**SOUND, "sede": 1}, {**SOUND, "seed": -1},
-        {**SOUND, "seed": True}, {**SOUND, "dtype": "float16"}, {**SOUND, "fit_rows": "some"},
-        {**SOUND, "columns": {"include": []}}, {"steps": [{"kind": "fuorier"}]},
-        {"steps": [{**FOURIER, "gama": 1.0}]}, {"steps": [{**FOURIER, "gamma": -1.0}]},
-        {"steps": [{**FOURIER, "gamma": "medium"}]}, {"steps": [{**FOURIER, "gamma": {"validate": []}}]},
-        {"steps": [{**FOURIER, "n_components": {"target_error": 1}}]},
-        {"steps": [{"kind": "standardize", "n_components": 5}]},
-        {"steps": [{"kind": "nystroem", "landmarks": {"give": "x.npy"}}]}, {"steps": [{"kind": "union"}]},
-        {"steps": [{"kind": "union", "maps": [{"steps": [{"kind": "fourier", "gamma": 0}]}]}]},
-        {"steps": [{"kind": "union", "maps": [{"steps": [{"kind": "minmax"}], "weight": 0}]}]},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("config", [
+    {}, {"steps": []}, {"steps": FOURIER}, {**SOUND, "sede": 1}, {**SOUND, "seed": -1},
+    {**SOUND, "seed": True}, {**SOUND, "dtype": "float16"}, {**SOUND, "fit_rows": "some"},
+    {**SOUND, "columns": {"include": []}}, {"steps": [{"kind": "fuorier"}]},
+    {"steps": [{**FOURIER, "gama": 1.0}]}, {"steps": [{**FOURIER, "gamma": -1.0}]},
+    {"steps": [{**FOURIER, "gamma": "medium"}]}, {"steps": [{**FOURIER, "gamma": {"validate": []}}]},
+    {"steps": [{**FOURIER, "n_components": {"target_error": 1}}]},
+    {"steps": [{"kind": "standardize", "n_components": 5}]},
+    {"steps": [{"kind": "nystroem", "landmarks": {"give": "x.npy"}}]}, {"steps": [{"kind": "union"}]},
+    {"steps": [{"kind": "union", "maps": [{"steps": [{"kind": "fourier", "gamma": 0}]}]}]},
+    {"steps": [{"kind": "union", "maps": [{"steps": [{"kind": "minmax"}], "weight": 0}]}]},
+])  # fmt: skip
 def test_planted_mistakes_are_refused_by_both(config):
     assert not accepts(config)
     assert not is_sound(config)

@@ -130,14 +130,11 @@ def test_doubles_beyond_float32_are_not_finite() -> None:
         assert bool(np.isfinite(made[0, 0])) is fits
 
 
-@pytest.mark.parametrize(
-    ("X", "why"),
-    [
-        (np.ones((2, 3), ">f8"), "the other byte order"),
-        (np.ones((2, 3), np.float16), "a half"),
-        (np.frombuffer(bytes(1) + np.ones(6).tobytes(), np.float64, offset=1).reshape(2, 3), "out of step"),
-    ],
-)
+@pytest.mark.parametrize(("X", "why"), [
+    (np.ones((2, 3), ">f8"), "the other byte order"),
+    (np.ones((2, 3), np.float16), "a half"),
+    (np.frombuffer(bytes(1) + np.ones(6).tobytes(), np.float64, offset=1).reshape(2, 3), "out of step"),
+])  # fmt: skip
 def test_other_numbers_are_left_to_numpy(X: Array, why: str) -> None:
     made = np.empty(X.shape, np.float32)
     assert try_cast(X, made) is None, why

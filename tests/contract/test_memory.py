@@ -36,21 +36,18 @@ def files(folder: Path, content: dict[str, str]) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("content", "kibibytes"),
-    [
-        ({}, 5120),  # MemAvailable and SwapFree
-        ({"memory.max": "max\n", "memory.current": "7\n", "memory.stat": "anon 3\n"}, 5120),
-        ({"memory.max": "3145728", "memory.current": "2097152", "memory.stat": "anon 3\ninactive_file 1024"}, 1025),
-        (
-            {"memory/memory.limit_in_bytes": "2097152", "memory/memory.usage_in_bytes": "1048576",
-             "memory/memory.stat": "inactive_file 0"},
-            1024,
-        ),
-        ({"memory.max": "1024", "memory.current": "2048", "memory.stat": "anon 3"}, 0),
-        ({"memory.max": "no number", "memory.current": "2048", "memory.stat": ""}, 5120),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("content", "kibibytes"), [
+    ({}, 5120),  # MemAvailable and SwapFree
+    ({"memory.max": "max\n", "memory.current": "7\n", "memory.stat": "anon 3\n"}, 5120),
+    ({"memory.max": "3145728", "memory.current": "2097152", "memory.stat": "anon 3\ninactive_file 1024"}, 1025),
+    (
+        {"memory/memory.limit_in_bytes": "2097152", "memory/memory.usage_in_bytes": "1048576",
+         "memory/memory.stat": "inactive_file 0"},
+        1024,
+    ),
+    ({"memory.max": "1024", "memory.current": "2048", "memory.stat": "anon 3"}, 0),
+    ({"memory.max": "no number", "memory.current": "2048", "memory.stat": ""}, 5120),
+])  # fmt: skip
 def test_what_is_free_is_told_by_the_system_and_the_container(content, kibibytes, tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "_PROCESSES", files(tmp_path / "proc", {"meminfo": MEMINFO}))
     monkeypatch.setattr(memory, "_CONTROL_GROUPS", files(tmp_path / "groups", content))
@@ -84,15 +81,12 @@ X, Y = RNG.random((250, 180)), RNG.integers(0, 2, 250).astype(float)
 
 
 @pytest.mark.usefixtures("one_mebibyte")
-@pytest.mark.parametrize(
-    ("steps", "refusal"),
-    [
-        ([{"kind": "pca"}], "pca: 250 rows of 180 columns: .* put projection before it"),
-        ([{"kind": "metric"}], "metric: 180 columns: .* set diagonal: true"),
-        (["standardize", {"kind": "ridge"}], "ridge: 180 columns: .* such as projection or fourier"),
-        (["standardize", {"kind": "logistic"}], "logistic: 180 columns: .* such as projection or fourier"),
-    ],
-)
+@pytest.mark.parametrize(("steps", "refusal"), [
+    ([{"kind": "pca"}], "pca: 250 rows of 180 columns: .* put projection before it"),
+    ([{"kind": "metric"}], "metric: 180 columns: .* set diagonal: true"),
+    (["standardize", {"kind": "ridge"}], "ridge: 180 columns: .* such as projection or fourier"),
+    (["standardize", {"kind": "logistic"}], "logistic: 180 columns: .* such as projection or fourier"),
+])  # fmt: skip
 def test_what_grows_with_the_square_of_the_columns_is_refused_beforehand(steps: list, refusal: str) -> None:
     with pytest.raises(DataError, match=rf"^<array>: {refusal}"):
         kafeat.fit({"steps": steps}, X, label=Y)

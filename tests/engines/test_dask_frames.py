@@ -173,24 +173,21 @@ def test_a_bad_value_is_named_by_partition_row_and_column(by_name, frame, wrong)
 transform = kafeat.dask.transform
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda ddf, fm: transform(ddf[["x", "y"]], fm), DataError, "expected the column 'z.z', got x, y"),
-        (lambda ddf, fm: transform(ddf, fm, keep=["ids"]), DataError, r"keep: .* \(did you mean 'id'\?\)"),
-        (lambda ddf, fm: transform(ddf, fm, keep="id"), UsageError, "expected a list of columns or 'all'"),
-        (lambda ddf, fm: transform(ddf, fm, keep=["x"], layout="list", prefix="x"), UsageError, "another prefix"),
-        (lambda ddf, fm: transform(ddf, fm, layout="rows"), UsageError, "expected columns or list, got 'rows'"),
-        (lambda ddf, fm: transform(ddf, fm, dtype="int8"), UsageError, "dtype: expected one of float16"),
-        (lambda ddf, fm: transform(ddf.compute(scheduler="sync"), fm), UsageError, "array, got DataFrame"),
-        (lambda ddf, fm: transform(ddf, 7), UsageError, "model: expected a path or a FeatureMap, got int"),
-        (lambda ddf, fm: transform(ddf.assign(x=np.datetime64("2026-01-01")), fm), DataError,
-         "<DataFrame>: column 'x': expected numbers, got timestamp"),
-        (lambda ddf, fm: transform(da.zeros((9, 3)), fm, keep=["x"]), UsageError, "got an array"),
-        (lambda ddf, fm: transform(da.zeros((9, 2)), fm), DataError, "expected 3 feature columns, got 2"),
-        (lambda ddf, fm: kafeat.dask.predict(ddf, fm), UsageError, "model that ends in a predictor, got a map"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda ddf, fm: transform(ddf[["x", "y"]], fm), DataError, "expected the column 'z.z', got x, y"),
+    (lambda ddf, fm: transform(ddf, fm, keep=["ids"]), DataError, r"keep: .* \(did you mean 'id'\?\)"),
+    (lambda ddf, fm: transform(ddf, fm, keep="id"), UsageError, "expected a list of columns or 'all'"),
+    (lambda ddf, fm: transform(ddf, fm, keep=["x"], layout="list", prefix="x"), UsageError, "another prefix"),
+    (lambda ddf, fm: transform(ddf, fm, layout="rows"), UsageError, "expected columns or list, got 'rows'"),
+    (lambda ddf, fm: transform(ddf, fm, dtype="int8"), UsageError, "dtype: expected one of float16"),
+    (lambda ddf, fm: transform(ddf.compute(scheduler="sync"), fm), UsageError, "array, got DataFrame"),
+    (lambda ddf, fm: transform(ddf, 7), UsageError, "model: expected a path or a FeatureMap, got int"),
+    (lambda ddf, fm: transform(ddf.assign(x=np.datetime64("2026-01-01")), fm), DataError,
+     "<DataFrame>: column 'x': expected numbers, got timestamp"),
+    (lambda ddf, fm: transform(da.zeros((9, 3)), fm, keep=["x"]), UsageError, "got an array"),
+    (lambda ddf, fm: transform(da.zeros((9, 2)), fm), DataError, "expected 3 feature columns, got 2"),
+    (lambda ddf, fm: kafeat.dask.predict(ddf, fm), UsageError, "model that ends in a predictor, got a map"),
+])  # fmt: skip
 def test_wrong_calls_are_refused_at_once(by_name, ddf, call, error, message):
     with pytest.raises(error, match=message):
         call(ddf, by_name)

@@ -27,17 +27,14 @@ def test_an_item_that_kills_its_workers_harms_no_other():
     assert found == {item: None if item == 7 else 2 * item for item in range(10)}
 
 
-@pytest.mark.parametrize(
-    ("engine", "message"),
-    [
-        *(
-            (Engine(name), f"--engine: expected threads, processes or dask, got {name!r}")
-            for name in ("nothing", "loky", "ray", "spark")
-        ),
-        (Engine("dask"), "--engine dask: expected --scheduler with its address, such as tcp://host:8786,"),
-        (Engine("processes", "tcp://x:1"), "--scheduler: expected --engine dask with an address, got"),
-    ],
-)
+@pytest.mark.parametrize(("engine", "message"), [
+    *(
+        (Engine(name), f"--engine: expected threads, processes or dask, got {name!r}")
+        for name in ("nothing", "loky", "ray", "spark")
+    ),
+    (Engine("dask"), "--engine dask: expected --scheduler with its address, such as tcp://host:8786,"),
+    (Engine("processes", "tcp://x:1"), "--scheduler: expected --engine dask with an address, got"),
+])  # fmt: skip
 def test_what_makes_no_sense_is_refused(engine, message):
     with pytest.raises(UsageError, match=message):
         doubled(engine, [1])

@@ -179,14 +179,11 @@ def test_every_type_is_a_feature_or_is_kept(spark):
 transform = kafeat.spark.transform
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda df, fm: transform(df.withColumn("x", df.id), fm), DataError, "'x': expected numbers, got"),
-        (lambda df, fm: transform(df, fm, dtype="float16"), UsageError, "one of float32, float64, got"),
-        (lambda df, fm: transform([1], fm), UsageError, "df: expected a Spark DataFrame, got list"),
-    ],
-)
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda df, fm: transform(df.withColumn("x", df.id), fm), DataError, "'x': expected numbers, got"),
+    (lambda df, fm: transform(df, fm, dtype="float16"), UsageError, "one of float32, float64, got"),
+    (lambda df, fm: transform([1], fm), UsageError, "df: expected a Spark DataFrame, got list"),
+])  # fmt: skip
 def test_wrong_calls_are_refused_at_once(df, by_name, call, error, message):
     with pytest.raises(error, match=message):
         call(df, by_name)

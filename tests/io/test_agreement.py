@@ -105,17 +105,13 @@ def skipped(size: int, kind: int = 0) -> bytes:
 HALVES = b"a,b\n1,2\n3,", b"4\n5,6\n"
 
 
-@pytest.mark.parametrize(
-    "packed",
-    [
-        b"".join(map(gzip.compress, HALVES)),
-        b"".join(map(gzip.compress, [b"", HALVES[0], b"", HALVES[1], b"", b""])),
-        b"".join(map(zstd, HALVES)),
-        b"".join(map(zstd, [b"", HALVES[0], b"", HALVES[1], b""])),
-        skipped(4) + zstd(HALVES[0]) + skipped(0, 15) + skipped(100_000) + zstd(HALVES[1]) + skipped(9, 14),
-    ],
-    ids=["members", "empty members", "frames", "empty frames", "skippable frames"],
-)
+@pytest.mark.parametrize("packed", [
+    b"".join(map(gzip.compress, HALVES)),
+    b"".join(map(gzip.compress, [b"", HALVES[0], b"", HALVES[1], b"", b""])),
+    b"".join(map(zstd, HALVES)),
+    b"".join(map(zstd, [b"", HALVES[0], b"", HALVES[1], b""])),
+    skipped(4) + zstd(HALVES[0]) + skipped(0, 15) + skipped(100_000) + zstd(HALVES[1]) + skipped(9, 14),
+], ids=["members", "empty members", "frames", "empty frames", "skippable frames"])  # fmt: skip
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
 def test_packed_text_may_come_in_pieces(tmp_path, packed, name):
     (tmp_path / name).write_bytes(packed)

@@ -10,15 +10,12 @@ from kafeat.io.readers.memory import reader_of
 from tests.io.tables import open_reader, read
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (b"x\n1\n\n3\n", r"row 2 \(index 1\), column 'x': expected a finite number, got null$"),
-        (b"\nx\r\n1\r\n\r\n", r"row 2 \(index 1\), column 'x': expected a finite number, got null$"),
-        (b"x\n" + b"1\n" * 20_000 + b"\n2\n", r"row 20001 \(index 20000\), column 'x': .* got null$"),
-        (b"x\n1\n\n1,2\n", r"row 3 \(index 2\): expected 1 fields, got 2; --delimiter ';' reads"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    (b"x\n1\n\n3\n", r"row 2 \(index 1\), column 'x': expected a finite number, got null$"),
+    (b"\nx\r\n1\r\n\r\n", r"row 2 \(index 1\), column 'x': expected a finite number, got null$"),
+    (b"x\n" + b"1\n" * 20_000 + b"\n2\n", r"row 20001 \(index 20000\), column 'x': .* got null$"),
+    (b"x\n1\n\n1,2\n", r"row 3 \(index 2\): expected 1 fields, got 2; --delimiter ';' reads"),
+])  # fmt: skip
 @pytest.mark.usefixtures("short_look")
 def test_csv(tmp_path, text, message):
     (tmp_path / "in.csv").write_bytes(text)
@@ -46,15 +43,12 @@ def test_flipped_parquet_is_read_or_refused_but_never_a_traceback(tmp_path):
     assert refused > 10
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ([[1, 2], [3]], r"row 2 \(index 1\), column 'l\[0\]': expected a list of 2 numbers, got 1$"),
-        ([[1, 2], None], r"row 2 \(index 1\), column 'l\[0\]': expected a list of 2 numbers, got null$"),
-        ([[1, 2], [3, None]], r"row 2 \(index 1\), column 'l\[1\]': expected a finite number, got null$"),
-        ([[1, 2], [np.nan, 1]], r"row 2 \(index 1\), column 'l\[0\]': expected a finite number, got nan$"),
-    ],
-)
+@pytest.mark.parametrize(("values", "message"), [
+    ([[1, 2], [3]], r"row 2 \(index 1\), column 'l\[0\]': expected a list of 2 numbers, got 1$"),
+    ([[1, 2], None], r"row 2 \(index 1\), column 'l\[0\]': expected a list of 2 numbers, got null$"),
+    ([[1, 2], [3, None]], r"row 2 \(index 1\), column 'l\[1\]': expected a finite number, got null$"),
+    ([[1, 2], [np.nan, 1]], r"row 2 \(index 1\), column 'l\[0\]': expected a finite number, got nan$"),
+])  # fmt: skip
 def test_lists(values, message):
     with pytest.raises(DataError, match=message):
         read(reader_of(pa.table({"l": pa.array(values, pa.list_(pa.float64()))})))

@@ -49,15 +49,11 @@ BINS = {"kind": "intersection_bins"}
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-@pytest.mark.parametrize(
-    "steps",
-    [
-        [BINS],
-        [{"kind": "minmax"}, BINS, {"kind": "projection", "n_components": 3}],
-        [{"kind": "union", "maps": [{"steps": [{"kind": "minmax"}, BINS]}, {"steps": [{"kind": "minmax"}]}]}],
-    ],
-    ids=["alone", "in a chain", "in a union"],
-)
+@pytest.mark.parametrize("steps", [
+    [BINS],
+    [{"kind": "minmax"}, BINS, {"kind": "projection", "n_components": 3}],
+    [{"kind": "union", "maps": [{"steps": [{"kind": "minmax"}, BINS]}, {"steps": [{"kind": "minmax"}]}]}],
+], ids=["alone", "in a chain", "in a union"])  # fmt: skip
 def test_clipped_values_are_counted(tmp_path, steps, jobs: int) -> None:
     """Of 4 columns seen up to 1, in chunks of whole tiles and padded ones: a tile's padding repeats its last row."""
     seen = np.vstack([np.zeros(4), np.ones(4)])

@@ -279,14 +279,11 @@ def test_what_is_refused(table: pa.Table) -> None:
         fm.transform(np.zeros((3, 2)))
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "problem"),
-    [
-        ("columns", np.array([-1]), "state.columns"),
-        ("columns", np.array([3]), "state.columns"),
-        ("outputs", np.full((1, BUCKETS, 4), 8), "state.outputs"),
-    ],
-)
+@pytest.mark.parametrize(("name", "value", "problem"), [
+    ("columns", np.array([-1]), "state.columns"),
+    ("columns", np.array([3]), "state.columns"),
+    ("outputs", np.full((1, BUCKETS, 4), 8), "state.outputs"),
+])  # fmt: skip
 def test_states_that_no_fit_gives_are_refused(name: str, value: np.ndarray, problem: str) -> None:
     step = Text(columns=("t",), n_components=8, projection="sparse")
     data = pa.table({"a": np.arange(9.0), "b": np.arange(9.0), "t": sentences(9)})

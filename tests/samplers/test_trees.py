@@ -253,18 +253,15 @@ def test_rows_that_repeat_among_many_others_keep_their_fold() -> None:
         assert len(state["seen"]) == len(np.unique(rows, axis=0))
 
 
-@pytest.mark.parametrize(
-    ("labels", "D", "outputs"),
-    [
-        (np.repeat(["a", "b"], 450).astype(object), 1, 1),
-        (np.arange(900) % 7, 8, 7),
-        (np.arange(900) % 7, 3, 3),  # more classes than columns
-        (np.where(np.arange(900) < 2, 2, np.arange(900) % 2), 4, 3),  # a class that folds may lack
-        (np.arange(900) == 5, 2, 1),  # one row of a class: its fold's ensemble has seen one class only
-        (np.random.default_rng(0).standard_normal((900, 2)), 5, 2),
-        (np.random.default_rng(0).standard_normal((900, 6)), 5, 5),
-    ],
-)
+@pytest.mark.parametrize(("labels", "D", "outputs"), [
+    (np.repeat(["a", "b"], 450).astype(object), 1, 1),
+    (np.arange(900) % 7, 8, 7),
+    (np.arange(900) % 7, 3, 3),  # more classes than columns
+    (np.where(np.arange(900) < 2, 2, np.arange(900) % 2), 4, 3),  # a class that folds may lack
+    (np.arange(900) == 5, 2, 1),  # one row of a class: its fold's ensemble has seen one class only
+    (np.random.default_rng(0).standard_normal((900, 2)), 5, 2),
+    (np.random.default_rng(0).standard_normal((900, 6)), 5, 5),
+])  # fmt: skip
 def test_every_label_has_its_outputs(labels: Array, D: int, outputs: int) -> None:
     X, _ = table()
     step, state = fitted(X, labels, n_components=D)
@@ -324,13 +321,10 @@ def test_more_columns_than_trees_are_refused() -> None:
         fitted(X, y, n_components=13)
 
 
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (ImportError("No module named 'lightgbm'"), r"pip install 'kafeat\[trees\]'"),
-        (OSError("libgomp.so.1: cannot open shared object file"), "apt-get install libgomp1"),
-    ],
-)
+@pytest.mark.parametrize(("error", "told"), [
+    (ImportError("No module named 'lightgbm'"), r"pip install 'kafeat\[trees\]'"),
+    (OSError("libgomp.so.1: cannot open shared object file"), "apt-get install libgomp1"),
+])  # fmt: skip
 def test_without_the_library_the_error_names_the_remedy(error, told, monkeypatch):
     plain = builtins.__import__
 

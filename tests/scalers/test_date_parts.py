@@ -175,13 +175,10 @@ def test_numbers_that_look_like_dates_are_refused(numbers: list[int]) -> None:
         kafeat.fit(config(), pa.table({"t": numbers}))
 
 
-@pytest.mark.parametrize(
-    ("column", "got"),
-    [
-        (pa.array([True]), "bool"), (pa.array([[1.0, 2.0]], pa.list_(pa.float64(), 2)), "fixed_size_list"),
-        (pa.array([5], pa.duration("s")), "duration"), (pa.array([5], pa.time32("s")), "time32"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("column", "got"), [
+    (pa.array([True]), "bool"), (pa.array([[1.0, 2.0]], pa.list_(pa.float64(), 2)), "fixed_size_list"),
+    (pa.array([5], pa.duration("s")), "duration"), (pa.array([5], pa.time32("s")), "time32"),
+])  # fmt: skip
 def test_columns_of_other_types_are_refused(column: pa.Array, got: str) -> None:
     with pytest.raises(DataError, match=f"column 't': expected timestamps, dates, ISO text or .*, got {got}"):
         kafeat.fit(config(), pa.table({"t": column}))

@@ -392,26 +392,23 @@ def test_numbers_of_an_array_are_not_rounded() -> None:
     np.testing.assert_array_equal(kafeat.fit(config, X).transform(X), np.eye(2))
 
 
-@pytest.mark.parametrize(
-    ("fitted", "value", "code"),
-    [
-        (["false", "true"], "True", 1),
-        (["false", "true"], "1", 1),
-        (["false", "true"], 0.0, 0),
-        (["0", "1"], True, 1),
-        (["1.5", "2"], "1.50", 0),
-        (["10000000000000000"], "1e+16", 0),
-        (["1e-07", "x"], "0.0000001", 0),
-        (["1.5", "1.50"], "1.50", 1),
-        (["true", "1"], True, 0),
-        # not the same, or not just one that is
-        (["7"], "007", None),
-        (["1.5", "1.50"], "1.500", None),
-        (["True", "TRUE"], "true", None),
-        (["x"], "X", None),
-        (["1.25"], "1.2500000000000000000000000001", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("fitted", "value", "code"), [
+    (["false", "true"], "True", 1),
+    (["false", "true"], "1", 1),
+    (["false", "true"], 0.0, 0),
+    (["0", "1"], True, 1),
+    (["1.5", "2"], "1.50", 0),
+    (["10000000000000000"], "1e+16", 0),
+    (["1e-07", "x"], "0.0000001", 0),
+    (["1.5", "1.50"], "1.50", 1),
+    (["true", "1"], True, 0),
+    # not the same, or not just one that is
+    (["7"], "007", None),
+    (["1.5", "1.50"], "1.500", None),
+    (["True", "TRUE"], "true", None),
+    (["x"], "X", None),
+    (["1.25"], "1.2500000000000000000000000001", None),
+])  # fmt: skip
 def test_another_spelling_of_the_same_value(fitted: list[str], value: object, code: int | None) -> None:
     categories = Categories(tuple(fitted), False)
     (got,) = categories.codes(pa.array([value]))
@@ -432,17 +429,14 @@ def test_numbers_are_in_the_order_of_their_size(tmp_path: Path) -> None:
     assert values == ("-2", "9.5", "10", "9" * 5000)
 
 
-@pytest.mark.parametrize(
-    ("column", "message"),
-    [
-        (pa.array([1.0, np.inf]), r"row 2 \(index 1\), column 'k': expected a finite number as a category, got inf"),
-        (pa.array([1.0, None]), r"row 2 \(index 1\), column 'k': expected a category, got null; one_hot with unknown: "
-                                "ignore makes it zeros"),
-        (pa.array([1, 2], pa.timestamp("us")),
-         r"column 'k': expected text, numbers, dates or categories, got timestamp\[us\]; cast it to a date or to text"),
-        (pa.array([[1], [2]]), r"column 'k': expected text, numbers, dates or categories, got list"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("column", "message"), [
+    (pa.array([1.0, np.inf]), r"row 2 \(index 1\), column 'k': expected a finite number as a category, got inf"),
+    (pa.array([1.0, None]), r"row 2 \(index 1\), column 'k': expected a category, got null; one_hot with unknown: "
+                            "ignore makes it zeros"),
+    (pa.array([1, 2], pa.timestamp("us")),
+     r"column 'k': expected text, numbers, dates or categories, got timestamp\[us\]; cast it to a date or to text"),
+    (pa.array([[1], [2]]), r"column 'k': expected text, numbers, dates or categories, got list"),
+])  # fmt: skip
 def test_what_is_no_category(column: pa.Array, message: str) -> None:
     with pytest.raises(DataError, match=message):
         kafeat.fit(CONFIG, pa.table({"k": column}))

@@ -99,35 +99,26 @@ def test_a_class_without_weight_is_absent():
     assert set(model.predict(ROWS)) <= {1, 2} == set(model.classes_)
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"sample_weight": np.zeros(200)}, "sample_weight: expected a weight above 0, got only zeros"),
-        ({"sample_weight": [-1.0] * 200}, "row 1 .*weight '<sample_weight>': expected 0 or a number from 1e-100"),
-        ({"groups": GROUPS[1:]}, "groups: expected one for each of 200 rows, got 199"),
-        ({"sample_weight": [np.nan] * 200}, "^Input sample_weight contains NaN"),
-        ({"y": [0.5, np.nan] * 100}, r"^Input y contains NaN: label: row 2 .*; leave out rows without"),
-        ({"X": np.where(ROWS > 0, ROWS, np.inf)}, r"^Input X contains infinity: row \d.*, column \d: expected"),
-        ({"X": np.array([["1.5", "x"]] * 200, object)}, "row 1 .*, column 1: expected .*, got 'x'; text needs a data"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("given", "told"), [
+    ({"sample_weight": np.zeros(200)}, "sample_weight: expected a weight above 0, got only zeros"),
+    ({"sample_weight": [-1.0] * 200}, "row 1 .*weight '<sample_weight>': expected 0 or a number from 1e-100"),
+    ({"groups": GROUPS[1:]}, "groups: expected one for each of 200 rows, got 199"),
+    ({"sample_weight": [np.nan] * 200}, "^Input sample_weight contains NaN"),
+    ({"y": [0.5, np.nan] * 100}, r"^Input y contains NaN: label: row 2 .*; leave out rows without"),
+    ({"X": np.where(ROWS > 0, ROWS, np.inf)}, r"^Input X contains infinity: row \d.*, column \d: expected"),
+    ({"X": np.array([["1.5", "x"]] * 200, object)}, "row 1 .*, column 1: expected .*, got 'x'; text needs a data"),
+])  # fmt: skip
 def test_what_a_regressor_cannot_learn_from_is_placed(given, told):
     with pytest.raises(KafeatError, match=told) as caught:
         FeatureMapRegressor(["standardize", "ridge"]).fit(**{"X": ROWS, "y": Y, **given})
     assert isinstance(caught.value, ValueError)
 
 
-@pytest.mark.parametrize(
-    ("y", "told"),
-    [
-        (Y + 0.5, r"^y: expected classes, got numbers \(.*: continuous\): use FeatureMapRegressor"),
-        (
-            np.array(["a", None] * 100, dtype=object),
-            "label: row 2 .*: expected text, got None; leave out rows",
-        ),
-        (np.column_stack([Y > 0, Y > 1]), "^y: y should be a 1d array"),
-    ],
-)
+@pytest.mark.parametrize(("y", "told"), [
+    (Y + 0.5, r"^y: expected classes, got numbers \(.*: continuous\): use FeatureMapRegressor"),
+    (np.array(["a", None] * 100, dtype=object), "label: row 2 .*: expected text, got None; leave out rows"),
+    (np.column_stack([Y > 0, Y > 1]), "^y: y should be a 1d array"),
+])  # fmt: skip
 def test_what_a_classifier_cannot_learn_is_placed(y, told):
     with pytest.raises(KafeatError, match=told) as caught:
         FeatureMapClassifier(["standardize", "ridge"]).fit(ROWS, y)

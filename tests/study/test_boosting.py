@@ -72,14 +72,11 @@ def test_fewer_rows_are_said(table, monkeypatch):
     assert "gradient boosting (scikit-learn, 100 rounds, 100 rows)" in found._repr_html_()
 
 
-@pytest.mark.parametrize(
-    ("prepare", "reason"),
-    [
-        (lambda patch: patch.setitem(sys.modules, "sklearn.ensemble", None), "; pip install 'kafeat[evaluate]'"),
-        (lambda patch: patch.setattr(boosting, "_TOO_MUCH", 0.0) or patch.setattr(boosting, "_MUCH", 0.0),
-         "it would take long with 2 columns and 3 trees a round"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("prepare", "reason"), [
+    (lambda patch: patch.setitem(sys.modules, "sklearn.ensemble", None), "; pip install 'kafeat[evaluate]'"),
+    (lambda patch: patch.setattr(boosting, "_TOO_MUCH", 0.0) or patch.setattr(boosting, "_MUCH", 0.0),
+     "it would take long with 2 columns and 3 trees a round"),
+])  # fmt: skip
 def test_what_is_left_out_has_a_reason(table, monkeypatch, prepare, reason):
     prepare(monkeypatch)
     found = kafeat.evaluate(data=table, label="c", **FEW)

@@ -107,18 +107,15 @@ def test_kernel_ridge_is_ridge_on_the_features_of_the_kernel(width):
     np.testing.assert_allclose(model(X[train:] @ X[:train].T), features(X[train:]), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("labels", "kind"),
-    [
-        (np.array(["a", "b"], dtype=object), "classification"), (np.arange(5), "classification"),
-        (np.array([1.0, 2.5]), "regression"), (np.arange(101), "regression"),
-        (np.arange(20), "classification"), (np.arange(21), "regression"),
-        (np.arange(12) * 25.0, "regression"), (np.repeat(np.arange(3), [400, 400, 19]), "regression"),
-        (np.repeat(np.arange(3), [400, 400, 20]), "classification"),
-        (np.repeat(np.arange(3), [49, 48, 3]), "classification"),
-        (np.repeat(np.arange(3.0), [49, 49, 2]), "regression"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("labels", "kind"), [
+    (np.array(["a", "b"], dtype=object), "classification"), (np.arange(5), "classification"),
+    (np.array([1.0, 2.5]), "regression"), (np.arange(101), "regression"),
+    (np.arange(20), "classification"), (np.arange(21), "regression"),
+    (np.arange(12) * 25.0, "regression"), (np.repeat(np.arange(3), [400, 400, 19]), "regression"),
+    (np.repeat(np.arange(3), [400, 400, 20]), "classification"),
+    (np.repeat(np.arange(3), [49, 48, 3]), "classification"),
+    (np.repeat(np.arange(3.0), [49, 49, 2]), "regression"),
+])  # fmt: skip
 def test_task(labels, kind):
     assert task_of(labels).kind == kind
 

@@ -16,15 +16,12 @@ def widths(config):
     return [step.n_components for step in config.steps if hasattr(step, "n_components")]
 
 
-@pytest.mark.parametrize(
-    ("text", "key", "values"),
-    [
-        ("n_components=1,2", "n_components", (1, 2)),
-        ("gamma=0.5, 1e-3 ,median", "gamma", (0.5, 1e-3, "median")),
-        ("steps[1].weights=uniform", "steps[1].weights", ("uniform",)),
-        ("flag=true,false", "flag", (True, False)),
-    ],
-)
+@pytest.mark.parametrize(("text", "key", "values"), [
+    ("n_components=1,2", "n_components", (1, 2)),
+    ("gamma=0.5, 1e-3 ,median", "gamma", (0.5, 1e-3, "median")),
+    ("steps[1].weights=uniform", "steps[1].weights", ("uniform",)),
+    ("flag=true,false", "flag", (True, False)),
+])  # fmt: skip
 def test_values_are_numbers_truths_or_text(text, key, values):
     assert read_sweep(text) == Sweep(key, values)
 

@@ -53,31 +53,19 @@ def test_no_two_features_have_one_name():
     assert choose(reader_of(CLASHING), ["l[1]"], [], ()).names == ("l[1]",)
 
 
-@pytest.mark.parametrize(
-    ("include", "exclude", "label", "message"),
-    [
-        (
-            ["heightt", "l"],
-            ["clas"],
-            None,
-            r"<table>: columns.include: expected the column 'heightt' \(did you mean 'height'\?\), got name, ",
-        ),
-        (None, ["clas"], None, r"columns.exclude: expected the column 'clas' \(did you mean 'class'\?\)"),
-        (None, [], "zzz", "--label: expected the column 'zzz', got name, height"),
-        (["name"], [], None, "column 'name': expected numbers, got string"),
-        (["where"], [], None, "column 'where': expected numbers, got struct"),
-        (
-            None,
-            ["height", "l"],
-            "class",
-            r"expected at least one numeric feature column, got none \(not numeric",
-        ),
-        (["q*"], [], "label", r"<table>: columns.include: expected columns that match 'q\*', got none"),
-        (None, ["P?"], "label", r"<table>: columns.exclude: expected columns that match 'P\?', got none"),
-        (["*"], [], "label", "column 'note': expected numbers, got string; one_hot codes texts"),
-        (None, ["[ip]?", "absent"], "label", "expected at least one numeric feature column, got none"),
-    ],
-)
+@pytest.mark.parametrize(("include", "exclude", "label", "message"), [
+    (["heightt", "l"], ["clas"], None,
+     r"<table>: columns.include: expected the column 'heightt' \(did you mean 'height'\?\), got name, "),
+    (None, ["clas"], None, r"columns.exclude: expected the column 'clas' \(did you mean 'class'\?\)"),
+    (None, [], "zzz", "--label: expected the column 'zzz', got name, height"),
+    (["name"], [], None, "column 'name': expected numbers, got string"),
+    (["where"], [], None, "column 'where': expected numbers, got struct"),
+    (None, ["height", "l"], "class", r"expected at least one numeric feature column, got none \(not numeric"),
+    (["q*"], [], "label", r"<table>: columns.include: expected columns that match 'q\*', got none"),
+    (None, ["P?"], "label", r"<table>: columns.exclude: expected columns that match 'P\?', got none"),
+    (["*"], [], "label", "column 'note': expected numbers, got string; one_hot codes texts"),
+    (None, ["[ip]?", "absent"], "label", "expected at least one numeric feature column, got none"),
+])  # fmt: skip
 def test_choose_refuses(include, exclude, label, message):
     with pytest.raises(DataError, match=message):
         choose(reader_of(PIXELS if label == "label" else TABLE), include, exclude, [label] if label else [])
@@ -91,16 +79,13 @@ def test_what_is_left_out_may_be_absent():
     assert choose(reader_of(TABLE), None, ["class", "clas", "nam", "l"], ()).names == ("height",)
 
 
-@pytest.mark.parametrize(
-    ("include", "exclude", "names"),
-    [
-        (["p?"], [], ("p0", "p1", "p*")),
-        (["p*"], [], ("p*",)),  # the column of that very name
-        (["[!n]*"], [], ("p0", "p1", "i0", "p*")),  # all but the label
-        (["i0", "p[01]", "p1"], [], ("i0", "p0", "p1")),
-        (None, ["p[01]"], ("i0", "p*")),
-    ],
-)
+@pytest.mark.parametrize(("include", "exclude", "names"), [
+    (["p?"], [], ("p0", "p1", "p*")),
+    (["p*"], [], ("p*",)),  # the column of that very name
+    (["[!n]*"], [], ("p0", "p1", "i0", "p*")),  # all but the label
+    (["i0", "p[01]", "p1"], [], ("i0", "p0", "p1")),
+    (None, ["p[01]"], ("i0", "p*")),
+])  # fmt: skip
 def test_names_may_be_patterns(include, exclude, names):
     assert choose(reader_of(PIXELS), include, exclude, ["label"]).names == names
 
@@ -208,15 +193,12 @@ def test_match_by_name_takes_any_order_and_ignores_the_rest():
     assert read(other, columns=match(other, columns, [])).tolist() == [[1, 1, 2], [2, 3, 4]]
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        (TABLE.select(["name"]), "expected the columns 'height', 'l', got name"),
-        (TABLE.set_column(1, "height", [["a", "b"]]), "column 'height': expected numbers, got string"),
-        (TABLE.set_column(2, "l", [[1, 2]]), "column 'l': expected lists of 2 numbers, got numbers"),
-        (TABLE.append_column("height", [[1, 2]]), "column 'height': expected one column of that name, got 2"),
-    ],
-)
+@pytest.mark.parametrize(("table", "message"), [
+    (TABLE.select(["name"]), "expected the columns 'height', 'l', got name"),
+    (TABLE.set_column(1, "height", [["a", "b"]]), "column 'height': expected numbers, got string"),
+    (TABLE.set_column(2, "l", [[1, 2]]), "column 'l': expected lists of 2 numbers, got numbers"),
+    (TABLE.append_column("height", [[1, 2]]), "column 'height': expected one column of that name, got 2"),
+])  # fmt: skip
 def test_match_by_name_refuses(table, message):
     columns = choose(reader_of(TABLE), None, [], ["class"])
     with pytest.raises(DataError, match=message):
@@ -237,20 +219,17 @@ def test_match_by_position():
     assert match(positional(3), fitted, []).names == ("c0", "c1", "c2")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"features": []}, {"features": "ab"}, {"features": [["a"]]}, {"features": [["a", 0]]},
-        {"features": [["a", True]]}, {"features": [[1, None]]}, {"features": [["a", None], ["a", None]]},
-        {"features": [["a\x1b[2J", None]]}, {"positional": 1},
-        {"input_width": -1}, {"input_width": 2.0}, {"more": 1}, {"missing": 0},
-        {"features": [["a", None, ["x"]]]}, {"features": [["a", 2, ["x"], True]]},
-        {"features": [["a", None, [], True]]}, {"features": [["a", None, ["x", "x"], True]]},
-        {"features": [["a", None, ["", ""], True]]}, {"features": [["a", None, ["x"], 1]]},
-        {"features": [["a", None, "xy", True]]}, {"features": [["a", None, [1], True]]},
-        {"features": [["a", None, ["x"] * 10_001, True]]},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("change", [
+    {"features": []}, {"features": "ab"}, {"features": [["a"]]}, {"features": [["a", 0]]},
+    {"features": [["a", True]]}, {"features": [[1, None]]}, {"features": [["a", None], ["a", None]]},
+    {"features": [["a\x1b[2J", None]]}, {"positional": 1},
+    {"input_width": -1}, {"input_width": 2.0}, {"more": 1}, {"missing": 0},
+    {"features": [["a", None, ["x"]]]}, {"features": [["a", 2, ["x"], True]]},
+    {"features": [["a", None, [], True]]}, {"features": [["a", None, ["x", "x"], True]]},
+    {"features": [["a", None, ["", ""], True]]}, {"features": [["a", None, ["x"], 1]]},
+    {"features": [["a", None, "xy", True]]}, {"features": [["a", None, [1], True]]},
+    {"features": [["a", None, ["x"] * 10_001, True]]},
+])  # fmt: skip
 def test_malformed_plain(change):
     plain = {"features": [["a", None]], "positional": False, "input_width": None, "missing": False}
     assert Columns.from_plain(plain).names == ("a",)

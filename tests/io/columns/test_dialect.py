@@ -62,19 +62,16 @@ def features(fm: FeatureMap, path: Path, **options: object) -> list[list[float]]
     return rows
 
 
-@pytest.mark.parametrize(
-    ("texts", "form", "asked"),
-    [
-        ("20200131  20191201", "%Y%m%d", ""), ("20200131 1", "", ""), ("NA  ", "", ""), ("2020-01-31", "", ""),
-        ("20200131235959.0 20191201000000", "%Y%m%d%H%M%S", ""), ("20200131246000", "", ""), ("202001312359",
-        "%Y%m%d%H%M", ""),
-        ("202001 202012 202112", "%Y%m", "%Y%m"), ("202001 202012 202113", "", ""), ("202001 202003 202002", "%Y%m",
-        ""),
-        ("1649448660 1649448661.5 1649448662", "%s", "%s"), ("1641297600000 1641297600001 1641297600002", "%Q", "%Q"),
-        ("300000000 1649448661 1649448662", "", ""),
-        ("01.2022 03.2016 12.2015", "%m.%Y", "%m.%Y"), ("02.58 10.25 20.02", "%H.%M", "%H.%M"), ("02.58 20.62", "", ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("texts", "form", "asked"), [
+    ("20200131  20191201", "%Y%m%d", ""), ("20200131 1", "", ""), ("NA  ", "", ""), ("2020-01-31", "", ""),
+    ("20200131235959.0 20191201000000", "%Y%m%d%H%M%S", ""), ("20200131246000", "", ""), ("202001312359",
+    "%Y%m%d%H%M", ""),
+    ("202001 202012 202112", "%Y%m", "%Y%m"), ("202001 202012 202113", "", ""), ("202001 202003 202002", "%Y%m",
+    ""),
+    ("1649448660 1649448661.5 1649448662", "%s", "%s"), ("1641297600000 1641297600001 1641297600002", "%Q", "%Q"),
+    ("300000000 1649448661 1649448662", "", ""),
+    ("01.2022 03.2016 12.2015", "%m.%Y", "%m.%Y"), ("02.58 10.25 20.02", "%H.%M", "%H.%M"), ("02.58 20.62", "", ""),
+])  # fmt: skip
 def test_texts_have_a_form_without_marks_if_all_have_it(texts, form, asked):
     words = texts.split(" ")
     assert digits_form(words, Asked()) == form
@@ -407,30 +404,27 @@ def test_common_forms_of_dates(tmp_path, text, form):
     assert features(fm, path.parent / "y.csv", date_format=["%d.%m.%Y"]) == [[1, 12, 24, 0]]
 
 
-@pytest.mark.parametrize(
-    ("texts", "form", "days"),
-    [
-        (["Jan-2020", "Feb-2020"], "%b-%Y", [(1, 1), (2, 1)]),
-        (["January 2020", "may 2020"], "%b %Y", [(1, 1), (5, 1)]),
-        (["2020-01", "2020-12"], "%Y-%m", [(1, 1), (12, 1)]),
-        (["Jul 31, 2020", "Jun 1, 2019"], "%b %d, %Y", [(7, 31), (6, 1)]),
-        (["jue, 31 ene 2020", "mar, 1 dic 2019"], "%a, %d %b %Y", [(1, 31), (12, 1)]),
-        (["20200131", "20191201"], "%Y%m%d", [(1, 31), (12, 1)]),
-        (["01/2020", "12/2020"], "%m/%Y", [(1, 1), (12, 1)]),
-        (["2020-12-31 24:00", "2020-02-28T24:00:00"], "%Y-%m-%d", [(1, 1), (2, 29)]),
-        *[
-            ([f"7 {name} 2020" for name in names.split()], "%d %b %Y", [(i + 1, 7) for i in range(12)])
-            for names in (
-                "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
-                "ene feb mar abr may jun jul ago sep oct nov dic",
-                "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
-                "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
-                "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
-                "januari februari maart april mei juni juli augustus september oktober november december",
-            )
-        ],
+@pytest.mark.parametrize(("texts", "form", "days"), [
+    (["Jan-2020", "Feb-2020"], "%b-%Y", [(1, 1), (2, 1)]),
+    (["January 2020", "may 2020"], "%b %Y", [(1, 1), (5, 1)]),
+    (["2020-01", "2020-12"], "%Y-%m", [(1, 1), (12, 1)]),
+    (["Jul 31, 2020", "Jun 1, 2019"], "%b %d, %Y", [(7, 31), (6, 1)]),
+    (["jue, 31 ene 2020", "mar, 1 dic 2019"], "%a, %d %b %Y", [(1, 31), (12, 1)]),
+    (["20200131", "20191201"], "%Y%m%d", [(1, 31), (12, 1)]),
+    (["01/2020", "12/2020"], "%m/%Y", [(1, 1), (12, 1)]),
+    (["2020-12-31 24:00", "2020-02-28T24:00:00"], "%Y-%m-%d", [(1, 1), (2, 29)]),
+    *[
+        ([f"7 {name} 2020" for name in names.split()], "%d %b %Y", [(i + 1, 7) for i in range(12)])
+        for names in (
+            "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+            "ene feb mar abr may jun jul ago sep oct nov dic",
+            "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+            "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+            "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+            "januari februari maart april mei juni juli augustus september oktober november december",
+        )
     ],
-)
+])  # fmt: skip
 def test_months_short_years_and_digits_are_dates(
     tmp_path: Path, texts: list[str], form: str, days: list[tuple[int, int]]
 ) -> None:
@@ -442,19 +436,16 @@ def test_months_short_years_and_digits_are_dates(
         fitted(date_parts(), written(tmp_path, "t,n\n20201301,1\n20200131,1\n", "z.csv"))
 
 
-@pytest.mark.parametrize(
-    ("told", "words"),
-    [
-        (
-            "holds several numbers",
-            "124/63|7.9 ± 0.4|1:8|2 x 3 cm|12 (34%)|3 von 30|3 out of 5|3 years 6 months|5'4\"|$4K-$12K|"
-            "01.02.2022 - 27.01.2023",
-        ),
-        ("holds powers of ten", "1.5x10^3|2,5 × 10^-2"),
-        ("like hours", "7:30|17:05:10|3h 20m|3 hr 20 min"),
-        ("", "12345-6789|030-167050|10.0.12.39|A23-46|14 Elm Street|(907) 944-6672|1E50|5+ years"),
-    ],
-)
+@pytest.mark.parametrize(("told", "words"), [
+    (
+        "holds several numbers",
+        "124/63|7.9 ± 0.4|1:8|2 x 3 cm|12 (34%)|3 von 30|3 out of 5|3 years 6 months|5'4\"|$4K-$12K|"
+        "01.02.2022 - 27.01.2023",
+    ),
+    ("holds powers of ten", "1.5x10^3|2,5 × 10^-2"),
+    ("like hours", "7:30|17:05:10|3h 20m|3 hr 20 min"),
+    ("", "12345-6789|030-167050|10.0.12.39|A23-46|14 Elm Street|(907) 944-6672|1E50|5+ years"),
+])  # fmt: skip
 def test_several_numbers_in_a_value_are_told(told, words):
     for word in words.split("|"):
         note = guess_dates([word.replace("3", str(i)) for i in range(3, 9)], Asked()).note

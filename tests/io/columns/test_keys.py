@@ -15,18 +15,15 @@ def keys(values: list[object], kind: pa.DataType) -> list[object]:
     return bits_or_text(pa.chunked_array([pa.array(values, kind)])).tolist()
 
 
-@pytest.mark.parametrize(
-    ("values", "kind"),
-    [
-        ([LARGE, LARGE - 1], pa.int64()),
-        ([2**64 - 1, 2**64 - 2], pa.uint64()),
-        ([Decimal(LARGE), Decimal(LARGE - 1)], pa.decimal128(38, 0)),
-        ([Decimal(LARGE), Decimal(LARGE - 1)], pa.decimal128(38, 3)),
-        ([Decimal("0.1"), Decimal("0.2")], pa.decimal128(38, 3)),
-        ([True, False], pa.bool_()),
-        (["a", "b"], pa.string()),
-    ],
-)
+@pytest.mark.parametrize(("values", "kind"), [
+    ([LARGE, LARGE - 1], pa.int64()),
+    ([2**64 - 1, 2**64 - 2], pa.uint64()),
+    ([Decimal(LARGE), Decimal(LARGE - 1)], pa.decimal128(38, 0)),
+    ([Decimal(LARGE), Decimal(LARGE - 1)], pa.decimal128(38, 3)),
+    ([Decimal("0.1"), Decimal("0.2")], pa.decimal128(38, 3)),
+    ([True, False], pa.bool_()),
+    (["a", "b"], pa.string()),
+])  # fmt: skip
 @pytest.mark.parametrize("other", [None, 2**70])
 def test_neighbours_change_no_key(values, kind, other):
     other = Decimal(other) if other and pa.types.is_decimal(kind) else None

@@ -39,12 +39,9 @@ BOTH = "expected one way to write a minus, got '-1.5' and '.*-': write one of th
 PART = "--unit: expected a text next to numbers, such as kg, got -, a part of numbers"
 
 
-@pytest.mark.parametrize(
-    ("values", "unit", "told"),
-    [
-        (MIXED, ["g"], ONE), (SCHOOL, [], MINUS), (["-1.5", *BEHIND[1:]], [], BOTH), (BEHIND, ["-"], PART),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("values", "unit", "told"), [
+    (MIXED, ["g"], ONE), (SCHOOL, [], MINUS), (["-1.5", *BEHIND[1:]], [], BOTH), (BEHIND, ["-"], PART),
+])  # fmt: skip
 def test_what_is_no_unit_or_another_is_refused(tmp_path, values, unit, told):
     with pytest.raises(KafeatError, match=told):
         read(written(tmp_path, values), unit=unit)

@@ -32,17 +32,14 @@ def test_random_files_are_read_as_the_csv_module_reads_them(fuzz, tmp_path):
     assert min(found[kind] for kind in ("same", "quotes", "widths")) > 5
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        # Two that are left open pair up: Arrow alone takes what lies between them for one value.
-        ('a,b\n1,"2\n3,4\n5,"6\n', r"line 4: expected the end of a value after .*, got '6'"),
-        ('a,b\n1,"2"3"4"\n', "line 2: expected the end of a value after .*, got '3\"4\"'"),
-        ('a,b\n1,"2""\n', "line 2: expected a quote that closes"),
-        ('a,b\n1,2\n"3,4\n5,6\n', "line 3: expected a quote that closes"),
-        ('a,b\r1,"2"x\r', "line 2: expected the end of a value after .*, got 'x'"),
-    ],
-)
+@pytest.mark.parametrize(("text", "problem"), [
+    # Two that are left open pair up: Arrow alone takes what lies between them for one value.
+    ('a,b\n1,"2\n3,4\n5,"6\n', r"line 4: expected the end of a value after .*, got '6'"),
+    ('a,b\n1,"2"3"4"\n', "line 2: expected the end of a value after .*, got '3\"4\"'"),
+    ('a,b\n1,"2""\n', "line 2: expected a quote that closes"),
+    ('a,b\n1,2\n"3,4\n5,6\n', "line 3: expected a quote that closes"),
+    ('a,b\r1,"2"x\r', "line 2: expected the end of a value after .*, got 'x'"),
+])  # fmt: skip
 @pytest.mark.parametrize("aside", [False, True])
 def test_quotes_out_of_place_are_refused_with_their_line(fuzz, tmp_path, text, problem, aside):
     given = fuzz.Example(text.encode(), ",", True, aside, 1 << 20)

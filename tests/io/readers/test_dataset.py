@@ -158,16 +158,12 @@ MAP = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 @pytest.mark.parametrize("listed", [False, True])
-@pytest.mark.parametrize(
-    "other",
-    [
-        pa.nulls(1), pa.array([b"1"]), pa.array([{"a": 1}]), MAP, pa.array(["1"]),
-        pa.array([[1, 2, 3]], pa.list_(pa.int64(), 3)),
-        pa.array([1], pa.date32()), pa.array([1], pa.timestamp("us")), pa.array([1], pa.duration("us")),
-        pa.array([1], pa.time64("us")),
-    ],
-    ids=lambda column: str(column.type),
-)  # fmt: skip
+@pytest.mark.parametrize("other", [
+    pa.nulls(1), pa.array([b"1"]), pa.array([{"a": 1}]), MAP, pa.array(["1"]),
+    pa.array([[1, 2, 3]], pa.list_(pa.int64(), 3)),
+    pa.array([1], pa.date32()), pa.array([1], pa.timestamp("us")), pa.array([1], pa.duration("us")),
+    pa.array([1], pa.time64("us")),
+], ids=lambda column: str(column.type))  # fmt: skip
 def test_a_part_whose_column_is_of_another_type_is_told(tmp_path, other, listed, ending):
     """As the same part by itself is: dates and times are no numbers there."""
     own = pa.array([[1.0, 2.0]], pa.list_(pa.float64(), 2)) if listed else pa.array([1.0])
@@ -233,13 +229,10 @@ def test_a_pattern_of_many_folders_is_that_of_the_shell(tmp_path, monkeypatch):
         list_parts(parse_location("in/" + "**/" * 12 + "nope.csv"))
 
 
-@pytest.mark.parametrize(
-    ("last", "told"),
-    [
-        ("Total,9", "Total"), ("*,9", "*"), (",9", ""), ("*,8", None), (",", None), ("7,3 ± 1", "3 ± 1"),
-        ("SD,2", "SD"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("last", "told"), [
+    ("Total,9", "Total"), ("*,9", "*"), (",9", ""), ("*,8", None), (",", None), ("7,3 ± 1", "3 ± 1"),
+    ("SD,2", "SD"),
+])  # fmt: skip
 def test_a_line_of_totals_in_the_first_part_is_told(tmp_path, last, told):
     for name in "ab":
         (tmp_path / f"{name}.csv").write_text(f"x,y\n1,2\n3,4\n5,3\n{last}\n")

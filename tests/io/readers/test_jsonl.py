@@ -135,17 +135,13 @@ def test_numbers_keep_their_digits_and_are_the_nearest_doubles(tmp_path):
 SOUND = '{"a":1,"b":2}\n'
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b'\xef\xbb\xbf{"a":1,"b":2}\r\n{"b":4,"a":3}\r\n',
-        b'\n \t\r\n{"a":1,"b":2}\n\n\n{"a":3,"b":4}',
-        b' {\t"a" : 1 , "b":2}  \n{"b":"4","a":"3"}\n',
-        b'{"a":1,"b":2,"new":"{[,0,","t":"12:30"}\n{"later":null,"a":3e0,"b":4.0}\n',
-        b'{"a":1,"b":2,"t":"\\ud83d\\ude00\\u0000"}\n{"b":4,"\\u0061":3}\n',
-    ],
-    ids=["BOM and CRLF", "blank lines and no last line end", "blanks", "other keys", "escapes"],
-)
+@pytest.mark.parametrize("content", [
+    b'\xef\xbb\xbf{"a":1,"b":2}\r\n{"b":4,"a":3}\r\n',
+    b'\n \t\r\n{"a":1,"b":2}\n\n\n{"a":3,"b":4}',
+    b' {\t"a" : 1 , "b":2}  \n{"b":"4","a":"3"}\n',
+    b'{"a":1,"b":2,"new":"{[,0,","t":"12:30"}\n{"later":null,"a":3e0,"b":4.0}\n',
+    b'{"a":1,"b":2,"t":"\\ud83d\\ude00\\u0000"}\n{"b":4,"\\u0061":3}\n',
+], ids=["BOM and CRLF", "blank lines and no last line end", "blanks", "other keys", "escapes"])  # fmt: skip
 def test_spellings(tmp_path, content):
     columns = Columns((Column("a", None), Column("b", None)), False, None)
     for name, packed in (
@@ -192,19 +188,16 @@ def test_a_line_that_breaks_the_format_is_refused_or_set_aside(tmp_path, line):
         assert X[[0, 2]].tolist() == [[1, 2], [1, 2]]
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        (b"", "expected the column 'a', got none"),
-        (b"{}\n", "expected the column 'a', got none"),
-        (b"a,b\n1,2\n", r"row 1 \(index 0\): expected JSON, .*; jq -c writes an object a line"),
-        (b'[\n {\n  "a": 1\n }\n]\n', r"row 1 .*; jq -c writes an object a line"),
-        (b'{"aa":1}\n', r"expected the column 'a' \(did you mean 'aa'\?\), got aa"),
-        (b"PAR1" + bytes(30), "expected JSON lines, but this looks like Parquet: --input-format parquet"),
-        ('{"a":1}\n'.encode("utf-16"), "byte 3: expected UTF-8 text, got a NUL byte"),
-        (gzip.compress(b'{"a":1}\n', mtime=0)[:-9], "expected sound gzip data"),
-    ],
-)
+@pytest.mark.parametrize(("content", "problem"), [
+    (b"", "expected the column 'a', got none"),
+    (b"{}\n", "expected the column 'a', got none"),
+    (b"a,b\n1,2\n", r"row 1 \(index 0\): expected JSON, .*; jq -c writes an object a line"),
+    (b'[\n {\n  "a": 1\n }\n]\n', r"row 1 .*; jq -c writes an object a line"),
+    (b'{"aa":1}\n', r"expected the column 'a' \(did you mean 'aa'\?\), got aa"),
+    (b"PAR1" + bytes(30), "expected JSON lines, but this looks like Parquet: --input-format parquet"),
+    ('{"a":1}\n'.encode("utf-16"), "byte 3: expected UTF-8 text, got a NUL byte"),
+    (gzip.compress(b'{"a":1}\n', mtime=0)[:-9], "expected sound gzip data"),
+])  # fmt: skip
 def test_a_file_that_is_something_else(tmp_path, content, problem):
     (tmp_path / "x.jsonl").write_bytes(content)
     refused = pytest.raises(DataError, match=rf"x\.jsonl: {problem}")

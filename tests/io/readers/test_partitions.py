@@ -35,14 +35,11 @@ def written(folder: Path, names: list[str], suffix: str) -> Path:
 
 
 @pytest.mark.parametrize("suffix", [".parquet", *sampled(".csv", ".jsonl")])
-@pytest.mark.parametrize(
-    ("values", "kind"),
-    [
-        (["2023", "2024", "-5"], "number"), (["01001", "01002", "2A001"], "text"), (["007", "8"], "text"),
-        (["1.5", "2"], "number"), (["2024", "x"], "text"), (["1", "__HIVE_DEFAULT_PARTITION__"], "number"),
-        (["a%20b", "c"], "text"), (["2024-02-29", "2024-03-01"], "text"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("values", "kind"), [
+    (["2023", "2024", "-5"], "number"), (["01001", "01002", "2A001"], "text"), (["007", "8"], "text"),
+    (["1.5", "2"], "number"), (["2024", "x"], "text"), (["1", "__HIVE_DEFAULT_PARTITION__"], "number"),
+    (["a%20b", "c"], "text"), (["2024-02-29", "2024-03-01"], "text"),
+])  # fmt: skip
 def test_keys_are_columns_of_numbers_or_text(
     tmp_path: Path, suffix: str, values: list[str], kind: str
 ) -> None:

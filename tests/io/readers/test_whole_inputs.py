@@ -79,16 +79,13 @@ def lying(
 
 
 @pytest.mark.parametrize("ending", ["arrow", "csv", "npy"])
-@pytest.mark.parametrize(
-    ("lie", "message"),
-    [
-        ({"rows": FEWER}, f"expected {FEWER:,} rows in its row groups, as in the footer, got {ROWS:,}"),
-        ({"groups": FEWER // 2}, f"expected {ROWS:,} rows in its row groups, as in the footer, got {FEWER:,}"),
-        ({"pages": FEWER // 2}, f"expected {ROWS:,} rows, as the file says, got {FEWER:,}"),
-        ({"rows": MORE, "groups": MORE // 2}, "column 'a': expected 21,000 values in row group 1, .* got 20,000"),
-        ({"rows": FEWER, "groups": FEWER // 2}, "column 'a': expected 12,000 values in row group 1, .* got 20,000"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lie", "message"), [
+    ({"rows": FEWER}, f"expected {FEWER:,} rows in its row groups, as in the footer, got {ROWS:,}"),
+    ({"groups": FEWER // 2}, f"expected {ROWS:,} rows in its row groups, as in the footer, got {FEWER:,}"),
+    ({"pages": FEWER // 2}, f"expected {ROWS:,} rows, as the file says, got {FEWER:,}"),
+    ({"rows": MORE, "groups": MORE // 2}, "column 'a': expected 21,000 values in row group 1, .* got 20,000"),
+    ({"rows": FEWER, "groups": FEWER // 2}, "column 'a': expected 12,000 values in row group 1, .* got 20,000"),
+])  # fmt: skip
 def test_a_footer_that_promises_other_rows_is_refused(fm, tmp_path, lie, message, ending):
     lying(tmp_path / "in.parquet", **lie)
     with pytest.raises(DataError, match=f"in.parquet: {message}"):

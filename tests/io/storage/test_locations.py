@@ -145,15 +145,12 @@ def test_a_large_object_goes_in_parts_and_comes_back(store, tmp_path):
     assert parse_location(store.uri("big.npy")).size() == len(content)
 
 
-@pytest.mark.parametrize(
-    ("spelled", "key"),
-    [
-        ("two%20words.csv", "two words.csv"), ("ö/λ.csv", "ö/λ.csv"), ("a%23b%3Fc.csv", "a#b?c.csv"),
-        ("%2520.csv", "%20.csv"), ("a+b=c&d@e.csv", "a+b=c&d@e.csv"),
-        pytest.param("two words.csv", "two words.csv", marks=pytest.mark.slow),
-        pytest.param("100%25.csv", "100%.csv", marks=pytest.mark.slow),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("spelled", "key"), [
+    ("two%20words.csv", "two words.csv"), ("ö/λ.csv", "ö/λ.csv"), ("a%23b%3Fc.csv", "a#b?c.csv"),
+    ("%2520.csv", "%20.csv"), ("a+b=c&d@e.csv", "a+b=c&d@e.csv"),
+    pytest.param("two words.csv", "two words.csv", marks=pytest.mark.slow),
+    pytest.param("100%25.csv", "100%.csv", marks=pytest.mark.slow),
+])  # fmt: skip
 def test_odd_keys(store, folder, spelled, key):
     transform_file(folder / "m.joblib", folder / "in.npy", store.uri(spelled))
     fs, _ = remote.file_system(parse_location(store.uri("x")))
@@ -206,19 +203,16 @@ def test_file_uris_are_local_paths(folder, tmp_path):
         parse_location("file://host/x")
 
 
-@pytest.mark.parametrize(
-    ("place", "match"),
-    [
-        ("http://host/x.csv", r"expected a local path or a URI of file://, s3://.* got http://"),
-        ("foo://host/x.csv", r"got foo://$"),
-        ("hdfs://user@node:8020/x.csv", r"got hdfs://; mount HDFS, or copy the files with `hdfs dfs -get`"),
-        ("viewfs://host/x.csv", r"got viewfs://; mount HDFS"),
-        ("s3:///x.csv", "expected s3://BUCKET/KEY, got no bucket"),
-        ("s3://b/x.csv?colour=red", "expected options that pyarrow knows, got: Unexpected query parameter.*'colour'"),
-        ("s3://b/x#1.csv", "expected %23 for a # in a URI"),
-        ("s3://b/100%.csv", "expected %25 for a % in a URI"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("place", "match"), [
+    ("http://host/x.csv", r"expected a local path or a URI of file://, s3://.* got http://"),
+    ("foo://host/x.csv", r"got foo://$"),
+    ("hdfs://user@node:8020/x.csv", r"got hdfs://; mount HDFS, or copy the files with `hdfs dfs -get`"),
+    ("viewfs://host/x.csv", r"got viewfs://; mount HDFS"),
+    ("s3:///x.csv", "expected s3://BUCKET/KEY, got no bucket"),
+    ("s3://b/x.csv?colour=red", "expected options that pyarrow knows, got: Unexpected query parameter.*'colour'"),
+    ("s3://b/x#1.csv", "expected %23 for a # in a URI"),
+    ("s3://b/100%.csv", "expected %25 for a % in a URI"),
+])  # fmt: skip
 def test_uris_that_are_none(folder, place, match):
     for read, written in ((place, "o.csv"), (str(folder / "in.npy"), place)):
         with pytest.raises(UsageError, match=match):
@@ -529,27 +523,21 @@ def test_nothing_shows_secrets(store, folder, tmp_path, in_process):
         assert b"endpoint" not in text
 
 
-@pytest.mark.parametrize(
-    ("text", "clean"),
-    [
-        ("s3://a:b@c/d.csv?x=1: no", "s3://c/d.csv: no"), ("s3://a:b/c@d/e: no", "s3://d/e: no"),
-        ("'s3://a@b/c' x", "'s3://b/c' x"),
-        ("https://n:8020/a@b: no", "https://n:8020/a@b: no"), ("s3://b/a@c", "s3://b/a@c"), ("a:b@c?d=e", "a:b@c?d=e"),
-        ("s3://b/k?x=1, s3://u:p@b/l?x=1", "s3://b/k, s3://b/l"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "clean"), [
+    ("s3://a:b@c/d.csv?x=1: no", "s3://c/d.csv: no"), ("s3://a:b/c@d/e: no", "s3://d/e: no"),
+    ("'s3://a@b/c' x", "'s3://b/c' x"),
+    ("https://n:8020/a@b: no", "https://n:8020/a@b: no"), ("s3://b/a@c", "s3://b/a@c"), ("a:b@c?d=e", "a:b@c?d=e"),
+    ("s3://b/k?x=1, s3://u:p@b/l?x=1", "s3://b/k, s3://b/l"),
+])  # fmt: skip
 def test_without_secrets(text, clean):
     assert without_secrets(text) == clean
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        "s3://AKIA:hu#sh@b/k.csv", "s3://AKIA:hu/sh@b/k.csv", "s3://AKIA:hu?sh@b/k.csv", "s3://AKIA:hu\nsh@b/k.csv",
-        "s3://AKIA:hu sh@b/k.csv", "s3://AKIA:8020/sh@b/k.csv", "s3://AKIA:hush", "s3://b/k.csv?hush", " s3://K:hush@b/k",
-        "s3:/AKIA:hush@b/k.csv", "https://AKIA:hush@host/k.csv", "file://AKIA:hush@host/k.csv",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("place", [
+    "s3://AKIA:hu#sh@b/k.csv", "s3://AKIA:hu/sh@b/k.csv", "s3://AKIA:hu?sh@b/k.csv", "s3://AKIA:hu\nsh@b/k.csv",
+    "s3://AKIA:hu sh@b/k.csv", "s3://AKIA:8020/sh@b/k.csv", "s3://AKIA:hush", "s3://b/k.csv?hush", " s3://K:hush@b/k",
+    "s3:/AKIA:hush@b/k.csv", "https://AKIA:hush@host/k.csv", "file://AKIA:hush@host/k.csv",
+])  # fmt: skip
 def test_what_cannot_be_parsed_is_not_spelled(place, folder, tmp_path, in_process):
     names = tmp_path / "list.json"
     names.write_text(json.dumps([place]))

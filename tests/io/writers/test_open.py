@@ -138,27 +138,24 @@ def beside(name, kind):
     return {"passthrough_schema": pa.schema([(name, kind)])}
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("out.npy", beside("id", pa.string()), "no passthrough columns in NPY, got id"),
-        ("out.npy", {"compression": "zstd"}, "expected no compression for NPY, got 'zstd'"),
-        ("out.csv", {"layout": "list"}, "expected the columns layout for CSV, got list"),
-        ("out.csv", {"compression": "lz4"}, "a compression of none, gzip or zstd for CSV, got 'lz4'"),
-        ("out.parquet", {"compression": "brotli"}, "none, snappy, lz4, zstd or gzip for Parquet"),
-        ("out.parquet", beside("f1", pa.string()), "other names than the features, got f1"),
-        ("out.arrow", {"compression": "snappy"}, "none, lz4 or zstd for Arrow, got 'snappy'"),
-        ("out.jsonl", beside("b", pa.binary()), "column that JSON lines can hold, got binary"),
-        (
-            "out.libsvm",
-            {"passthrough_schema": pa.schema([("a", pa.int8()), ("b", pa.int8())])},
-            "one passthrough",
-        ),
-        ("out.libsvm", beside("a", pa.string()), "column 'a': expected a column of numbers"),
-        ("out.libsvm", {"nullable": True}, "expected --on-bad-rows error or drop for LIBSVM, got null"),
-        ("out.npz", beside("a", pa.int64()), "expected no passthrough columns in NPZ, got a"),
-    ],
-)
+@pytest.mark.parametrize(("name", "options", "message"), [
+    ("out.npy", beside("id", pa.string()), "no passthrough columns in NPY, got id"),
+    ("out.npy", {"compression": "zstd"}, "expected no compression for NPY, got 'zstd'"),
+    ("out.csv", {"layout": "list"}, "expected the columns layout for CSV, got list"),
+    ("out.csv", {"compression": "lz4"}, "a compression of none, gzip or zstd for CSV, got 'lz4'"),
+    ("out.parquet", {"compression": "brotli"}, "none, snappy, lz4, zstd or gzip for Parquet"),
+    ("out.parquet", beside("f1", pa.string()), "other names than the features, got f1"),
+    ("out.arrow", {"compression": "snappy"}, "none, lz4 or zstd for Arrow, got 'snappy'"),
+    ("out.jsonl", beside("b", pa.binary()), "column that JSON lines can hold, got binary"),
+    (
+        "out.libsvm",
+        {"passthrough_schema": pa.schema([("a", pa.int8()), ("b", pa.int8())])},
+        "one passthrough",
+    ),
+    ("out.libsvm", beside("a", pa.string()), "column 'a': expected a column of numbers"),
+    ("out.libsvm", {"nullable": True}, "expected --on-bad-rows error or drop for LIBSVM, got null"),
+    ("out.npz", beside("a", pa.int64()), "expected no passthrough columns in NPZ, got a"),
+])  # fmt: skip
 def test_refusals(tmp_path, name, options, message):
     with (
         pytest.raises(UsageError, match=message),

@@ -89,21 +89,17 @@ OTHERS = "text or to one column for each value"
 
 
 @pytest.mark.parametrize("ending", ["arrow", "arrows", "jsonl", "parquet", "csv", "libsvm"])
-@pytest.mark.parametrize(
-    ("column", "kind", "target"),
-    [
-        (WORDS.cast(pa.string_view()), "string_view", "string"),
-        (WORDS.cast(pa.binary()).cast(pa.binary_view()), "binary_view", "binary"),
-        (pa.RunEndEncodedArray.from_arrays(RUNS, WORDS), "run_end_encoded<", "string"),
-        (pa.DictionaryArray.from_arrays([0, 1], pa.array([[1], [2]])), "dictionary<", OTHERS),
-        (in_list(WORDS), "list<", OTHERS),
-        (in_struct(WORDS), "struct<", OTHERS),
-        (in_map(WORDS), "map<", OTHERS),
-        (pa.array([["a"], None], pa.list_view(pa.string())), "list_view<", OTHERS),
-        (TENSOR, "extension<arrow.fixed_shape_tensor", OTHERS),
-    ],
-    ids=lambda one: one[:12] if isinstance(one, str) else "",
-)
+@pytest.mark.parametrize(("column", "kind", "target"), [
+    (WORDS.cast(pa.string_view()), "string_view", "string"),
+    (WORDS.cast(pa.binary()).cast(pa.binary_view()), "binary_view", "binary"),
+    (pa.RunEndEncodedArray.from_arrays(RUNS, WORDS), "run_end_encoded<", "string"),
+    (pa.DictionaryArray.from_arrays([0, 1], pa.array([[1], [2]])), "dictionary<", OTHERS),
+    (in_list(WORDS), "list<", OTHERS),
+    (in_struct(WORDS), "struct<", OTHERS),
+    (in_map(WORDS), "map<", OTHERS),
+    (pa.array([["a"], None], pa.list_view(pa.string())), "list_view<", OTHERS),
+    (TENSOR, "extension<arrow.fixed_shape_tensor", OTHERS),
+], ids=lambda one: one[:12] if isinstance(one, str) else "")  # fmt: skip
 def test_nested_columns_views_and_runs_are_refused_at_once(kept, column, ending, kind, target):
     told = (
         f"i.arrow: column 'k': expected a passthrough column of plain values, got {kind}.*; cast it first, "
@@ -140,17 +136,14 @@ def test_words_stay_words_in_parquet(kept):
 INTERVAL = pa.array([(1, 2, 3)] * 2, pa.month_day_nano_interval())
 
 
-@pytest.mark.parametrize(
-    ("column", "ending", "kind"),
-    [
-        (INTERVAL, "parquet", "month_day_nano_interval"),
-        (INTERVAL, "csv", "month_day_nano_interval"),
-        (INTERVAL, "jsonl", "month_day_nano_interval"),
-        (stamps([0, 1], "us", "Mars/Phobos"), "csv", "timestamp.us, tz=Mars/Phobos"),
-        (stamps([0, 1], "us", "Mars/Phobos"), "jsonl", "timestamp.us, tz=Mars/Phobos"),
-        (pa.array([Decimal("1E+5")], pa.decimal128(10, -3)), "parquet", "decimal128"),
-    ],
-)
+@pytest.mark.parametrize(("column", "ending", "kind"), [
+    (INTERVAL, "parquet", "month_day_nano_interval"),
+    (INTERVAL, "csv", "month_day_nano_interval"),
+    (INTERVAL, "jsonl", "month_day_nano_interval"),
+    (stamps([0, 1], "us", "Mars/Phobos"), "csv", "timestamp.us, tz=Mars/Phobos"),
+    (stamps([0, 1], "us", "Mars/Phobos"), "jsonl", "timestamp.us, tz=Mars/Phobos"),
+    (pa.array([Decimal("1E+5")], pa.decimal128(10, -3)), "parquet", "decimal128"),
+])  # fmt: skip
 def test_types_that_a_format_has_not(kept, column, ending, kind):
     told = rf"o.{ending}: column 'k': expected a passthrough column .*, got {kind}"
     with pytest.raises(UsageError, match=told) as refused:
@@ -161,21 +154,15 @@ def test_types_that_a_format_has_not(kept, column, ending, kind):
 BIG_DATE = pa.array([0, 2**31 - 1], pa.int32()).cast(pa.date32())
 
 
-@pytest.mark.parametrize(
-    ("column", "ending", "message"),
-    [
-        (stamps([0, 2**62], "s"), "jsonl", r"timestamp\[s\] that JSON lines .*, got 4611686018427387904"),
-        (stamps([0, -(2**62)], "s"), "csv", r"timestamp\[s\] that CSV can hold, got -4611686018427387904"),
-        (stamps([0, 2**62], "s"), "parquet", r"timestamp\[s\] that Parquet .*, got 4611686018427387904"),
-        (
-            stamps([0, 2**55], "s").dictionary_encode(),
-            "jsonl",
-            r"timestamp\[s\] that JSON lines can hold, got 36028797018963968",
-        ),
-        (BIG_DATE, "csv", r"date32\[day\] that CSV can hold, got 2147483647"),
-        (pa.array([0, 86_400_000 * 2**31]).cast(pa.date64()), "parquet", r"date64\[ms\] that Parquet"),
-    ],
-)
+@pytest.mark.parametrize(("column", "ending", "message"), [
+    (stamps([0, 2**62], "s"), "jsonl", r"timestamp\[s\] that JSON lines .*, got 4611686018427387904"),
+    (stamps([0, -(2**62)], "s"), "csv", r"timestamp\[s\] that CSV can hold, got -4611686018427387904"),
+    (stamps([0, 2**62], "s"), "parquet", r"timestamp\[s\] that Parquet .*, got 4611686018427387904"),
+    (stamps([0, 2**55], "s").dictionary_encode(), "jsonl",
+     r"timestamp\[s\] that JSON lines can hold, got 36028797018963968"),
+    (BIG_DATE, "csv", r"date32\[day\] that CSV can hold, got 2147483647"),
+    (pa.array([0, 86_400_000 * 2**31]).cast(pa.date64()), "parquet", r"date64\[ms\] that Parquet"),
+])  # fmt: skip
 def test_dates_and_times_beyond_a_format(kept, column, ending, message):
     with pytest.raises(DataError, match=rf"i.arrow: row 2 \(index 1\), column 'k': expected a {message}"):
         kept(column, ending)

@@ -63,24 +63,21 @@ def test_parts_that_fail_are_raised_and_the_others_are_written(folder, tmp_path)
     assert not (tmp_path / "out/poor.csv").exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"layout": "rows"}, "layout: expected one of columns, list, got 'rows'"),
-        ({"on_bad_rows": "skip"}, "on_bad_rows: expected one of error, drop, null, got 'skip'"),
-        ({"output_format": "xlsx"}, "output_format: expected one of csv, .*, got 'xlsx'"),
-        ({"limit": 0}, "limit: expected a whole number of at least 1, got 0"),
-        ({"jobs": 1.5}, "jobs: expected a whole number from 1 to 4,096, got 1.5"),
-        ({"resume": True}, "resume: expected an input of many files, or rows_per_file, got one"),
-        ({"engine": "processes"}, "engine: expected an input of many files"),
-        ({"model": None}, "model: expected a path or URI, got NoneType"),
-        ({"src": np.eye(2)}, "src: expected a path or URI, got ndarray; FeatureMap.transform takes tables"),
-        # even if the run ends before anything is read, and has a record
-        ({"stats": "rows.parquet", "model": "gone"}, "rows.parquet: expected --stats apart from the input"),
-        ({"stats": "in/s.json", "src": "in", "model": "gone"}, "--stats apart from the input, got one inside"),
-        ({"stats": "map.joblib", "src": "gone.csv"}, "map.joblib: expected --stats apart from the model"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "message"), [
+    ({"layout": "rows"}, "layout: expected one of columns, list, got 'rows'"),
+    ({"on_bad_rows": "skip"}, "on_bad_rows: expected one of error, drop, null, got 'skip'"),
+    ({"output_format": "xlsx"}, "output_format: expected one of csv, .*, got 'xlsx'"),
+    ({"limit": 0}, "limit: expected a whole number of at least 1, got 0"),
+    ({"jobs": 1.5}, "jobs: expected a whole number from 1 to 4,096, got 1.5"),
+    ({"resume": True}, "resume: expected an input of many files, or rows_per_file, got one"),
+    ({"engine": "processes"}, "engine: expected an input of many files"),
+    ({"model": None}, "model: expected a path or URI, got NoneType"),
+    ({"src": np.eye(2)}, "src: expected a path or URI, got ndarray; FeatureMap.transform takes tables"),
+    # even if the run ends before anything is read, and has a record
+    ({"stats": "rows.parquet", "model": "gone"}, "rows.parquet: expected --stats apart from the input"),
+    ({"stats": "in/s.json", "src": "in", "model": "gone"}, "--stats apart from the input, got one inside"),
+    ({"stats": "map.joblib", "src": "gone.csv"}, "map.joblib: expected --stats apart from the model"),
+])  # fmt: skip
 def test_wrong_arguments_are_refused_and_nothing_is_written(folder, tmp_path, monkeypatch, options, message):
     monkeypatch.chdir(folder)
     (folder / "in").mkdir(exist_ok=True)
@@ -126,17 +123,14 @@ def test_predict_refuses_a_map(folder, tmp_path):
         kafeat.predict(folder / "rows.parquet", tmp_path / "y.csv", model=folder / "map.joblib")
 
 
-@pytest.mark.parametrize(
-    ("call", "keywords", "message"),
-    [
-        (
-            kafeat.predict,
-            {"model": "m.joblib", "features": True},
-            "got an unexpected keyword argument 'features'",
-        ),
-        (kafeat.transform, {}, "missing a required argument: 'model'"),
-    ],
-)
+@pytest.mark.parametrize(("call", "keywords", "message"), [
+    (
+        kafeat.predict,
+        {"model": "m.joblib", "features": True},
+        "got an unexpected keyword argument 'features'",
+    ),
+    (kafeat.transform, {}, "missing a required argument: 'model'"),
+])  # fmt: skip
 def test_a_wrong_keyword_is_told_by_the_name_of_the_function(call, keywords, message):
     with pytest.raises(TypeError, match=f"^kafeat.{call.__name__}: {message}$"):
         call("in.csv", "out.csv", **keywords)

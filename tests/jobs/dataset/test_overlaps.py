@@ -34,20 +34,17 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("source", "out", "rejects", "says"),
-    [
-        ("in/*.parquet", "out", "in", "in: expected --rejects apart from the input"),
-        ("in/*.parquet", "out", "./in/", "./in/: expected --rejects apart from the input"),
-        ("in", "out", "in/rejects", "in/rejects: expected --rejects apart from the input"),
-        ("in", "out", ".", ".: expected --rejects apart from the input"),
-        ("list.txt", "out", "in/deep", "in/deep: expected --rejects apart from the input"),
-        ("in", "out", "out", "out: expected an output apart from --rejects, got the same"),
-        ("in", "out", "out/bad", "out/bad: expected --rejects apart from the output, got one inside"),
-        ("in", "out/good", "out", "out/good: expected an output apart from --rejects, got one inside"),
-        ("in", "out", "-", "--rejects: expected a folder for the rejects of the parts, got standard output"),
-    ],
-)
+@pytest.mark.parametrize(("source", "out", "rejects", "says"), [
+    ("in/*.parquet", "out", "in", "in: expected --rejects apart from the input"),
+    ("in/*.parquet", "out", "./in/", "./in/: expected --rejects apart from the input"),
+    ("in", "out", "in/rejects", "in/rejects: expected --rejects apart from the input"),
+    ("in", "out", ".", ".: expected --rejects apart from the input"),
+    ("list.txt", "out", "in/deep", "in/deep: expected --rejects apart from the input"),
+    ("in", "out", "out", "out: expected an output apart from --rejects, got the same"),
+    ("in", "out", "out/bad", "out/bad: expected --rejects apart from the output, got one inside"),
+    ("in", "out/good", "out", "out/good: expected an output apart from --rejects, got one inside"),
+    ("in", "out", "-", "--rejects: expected a folder for the rejects of the parts, got standard output"),
+])  # fmt: skip
 def test_rejects_among_inputs_or_features_are_refused(source, out, rejects, says, here):
     (here / "list.txt").write_text("in/a.parquet\nin/deep/b.parquet\n")
     before = contents(here)
@@ -107,17 +104,14 @@ def test_a_model_inside_of_what_is_written_is_refused(out, rejects, here):
         transform_parts("models/a.joblib", "in", out, on_bad_rows="drop", rejects=rejects, overwrite=True)
 
 
-@pytest.mark.parametrize(
-    ("stats", "says"),
-    [
-        ("in/a.parquet", "--stats apart from the input, got the same"),
-        ("in/stats.json", "--stats apart from the input, got one inside"),
-        ("list.txt", "--stats apart from the input, got the same"),
-        ("map.joblib", "--stats apart from the model, got the same"),
-        ("out/a.parquet", "--stats apart from the output, got one inside"),
-        ("rejects/a.csv", "--stats apart from --rejects, got one inside"),
-    ],
-)
+@pytest.mark.parametrize(("stats", "says"), [
+    ("in/a.parquet", "--stats apart from the input, got the same"),
+    ("in/stats.json", "--stats apart from the input, got one inside"),
+    ("list.txt", "--stats apart from the input, got the same"),
+    ("map.joblib", "--stats apart from the model, got the same"),
+    ("out/a.parquet", "--stats apart from the output, got one inside"),
+    ("rejects/a.csv", "--stats apart from --rejects, got one inside"),
+])  # fmt: skip
 def test_stats_in_the_place_of_something_else_are_refused(stats, says, here):
     (here / "list.txt").write_text("in/a.parquet\n")
     source = "list.txt" if stats == "list.txt" else "in"

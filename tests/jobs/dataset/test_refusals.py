@@ -36,19 +36,16 @@ def names(folder: str) -> list[str]:
     return sorted(path.name for path in Path(folder).iterdir())
 
 
-@pytest.mark.parametrize(
-    ("source", "options", "error", "message"),
-    [
-        ("csv", {"keep": ["nope"]}, DataError, "^csv/p0.csv: --keep: expected .* 'nope', got x, id, f0$"),
-        ("parquet", {"keep": ["nope"]}, DataError, "^parquet/p0.parquet: --keep: expected the column 'nope'"),
-        ("parquet", {"keep": ["n"]}, DataError, "column 'n': expected a passthrough column of plain values"),
-        ("csv", {"keep": ["id", "id"]}, UsageError, "expected every passthrough column once, got id, id"),
-        ("csv", {"keep": ["id"], "output_format": "libsvm"}, UsageError, "the label of LIBSVM, got string"),
-        ("csv", {"delimiter": "ab"}, UsageError, "--delimiter: expected one character, got 'ab'"),
-        ("csv", {"no_header": True}, DataError, "expected 1 feature columns, got 2"),
-        ("csv/p0.csv", {"keep": ["nope"], "rows_per_file": 8192}, DataError, "--keep: expected the column"),
-    ],
-)
+@pytest.mark.parametrize(("source", "options", "error", "message"), [
+    ("csv", {"keep": ["nope"]}, DataError, "^csv/p0.csv: --keep: expected .* 'nope', got x, id, f0$"),
+    ("parquet", {"keep": ["nope"]}, DataError, "^parquet/p0.parquet: --keep: expected the column 'nope'"),
+    ("parquet", {"keep": ["n"]}, DataError, "column 'n': expected a passthrough column of plain values"),
+    ("csv", {"keep": ["id", "id"]}, UsageError, "expected every passthrough column once, got id, id"),
+    ("csv", {"keep": ["id"], "output_format": "libsvm"}, UsageError, "the label of LIBSVM, got string"),
+    ("csv", {"delimiter": "ab"}, UsageError, "--delimiter: expected one character, got 'ab'"),
+    ("csv", {"no_header": True}, DataError, "expected 1 feature columns, got 2"),
+    ("csv/p0.csv", {"keep": ["nope"], "rows_per_file": 8192}, DataError, "--keep: expected the column"),
+])  # fmt: skip
 @pytest.mark.parametrize("target", ["new", *sampled("before")])
 def test_a_request_that_no_part_can_meet_is_refused_once(place, source, options, error, message, target):
     before = names("before")
@@ -74,16 +71,13 @@ MISSING = ["in/[site].csv", "in/a?.csv", "in/*.parquet", "no/[x].csv", "no/**/x.
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("source", MISSING)
-@pytest.mark.parametrize(
-    ("target", "options"),
-    [
-        *((target, {}) for target in ("out.csv", "there.csv", "out", "-")),
-        *(
-            ("out", one)
-            for one in ({"rows_per_file": 8192}, {"engine": "processes"}, {"limit": 1}, {"resume": True})
-        ),
-    ],
-)
+@pytest.mark.parametrize(("target", "options"), [
+    *((target, {}) for target in ("out.csv", "there.csv", "out", "-")),
+    *(
+        ("out", one)
+        for one in ({"rows_per_file": 8192}, {"engine": "processes"}, {"limit": 1}, {"resume": True})
+    ),
+])  # fmt: skip
 def test_a_missing_input_is_said_to_be_missing(place, source, target, options):
     """Brackets and question marks may be wildcards, or of the name of one file."""
     Path("in").mkdir()

@@ -134,17 +134,14 @@ def test_a_list_of_names_and_the_manifest_of_a_run_are_inputs(model, data, tmp_p
     assert manifest(tmp_path / "again")["rows"] == 300
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (r'["a.parquet\u0000"]', r"expected names that a file can have, got 'a.parquet\\x00'"),
-        (r'["s3://bucket/\u0000.parquet"]', r"expected names that a file can have, got 's3://"),
-        (r'["\ud800.parquet"]', r"expected a list of names, .*, got: unexpected end of hex escape at line 1"),
-        ('{"a": 1}', "expected a list of names, or the manifest of a run, got other JSON"),
-        ('["in.parquet", 1]', "expected a list of names, or the manifest of a run, got other JSON"),
-        ('["no.parquet"]', "expected a file, got none of the name 'no.parquet'"),
-    ],
-)
+@pytest.mark.parametrize(("text", "says"), [
+    (r'["a.parquet\u0000"]', r"expected names that a file can have, got 'a.parquet\\x00'"),
+    (r'["s3://bucket/\u0000.parquet"]', r"expected names that a file can have, got 's3://"),
+    (r'["\ud800.parquet"]', r"expected a list of names, .*, got: unexpected end of hex escape at line 1"),
+    ('{"a": 1}', "expected a list of names, or the manifest of a run, got other JSON"),
+    ('["in.parquet", 1]', "expected a list of names, or the manifest of a run, got other JSON"),
+    ('["no.parquet"]', "expected a file, got none of the name 'no.parquet'"),
+])  # fmt: skip
 def test_a_list_that_names_no_files_is_refused(text, says, model, tmp_path):
     (tmp_path / "list.json").write_text(text)
     with pytest.raises(DataError, match=rf"list.json: {says}"):

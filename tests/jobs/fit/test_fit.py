@@ -27,22 +27,19 @@ def said(in_process):
     return said
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "expected"),
-    [
-        ("a,y\n1,2\n2,3\n", ("--label", "y"), ""),
-        (
-            "a,target\n1,2\n2,3\n", (),
-            "note: x.csv: nothing was left out as 'label' (columns.exclude): the file has no such column\n"
-            "note: x.csv: 'target' is taken for a feature: is it the label (--label), or no feature "
-            "(columns.exclude)?\n",
-        ),
-        ("a,target\n1,2\n2,3\n", ("--quiet",), ""),
-        (",a,label\n0,1,2\n1,2,3\n", (), ""),  # the line of the features tells the names of rows
-        ("3,1,label\n1,2,0\n2,3,0\n", (), ""),  # one name is none
-        ("1,2\n1,2\n2,3\n", ("--no-header",), ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "options", "expected"), [
+    ("a,y\n1,2\n2,3\n", ("--label", "y"), ""),
+    (
+        "a,target\n1,2\n2,3\n", (),
+        "note: x.csv: nothing was left out as 'label' (columns.exclude): the file has no such column\n"
+        "note: x.csv: 'target' is taken for a feature: is it the label (--label), or no feature "
+        "(columns.exclude)?\n",
+    ),
+    ("a,target\n1,2\n2,3\n", ("--quiet",), ""),
+    (",a,label\n0,1,2\n1,2,3\n", (), ""),  # the line of the features tells the names of rows
+    ("3,1,label\n1,2,0\n2,3,0\n", (), ""),  # one name is none
+    ("1,2\n1,2\n2,3\n", ("--no-header",), ""),
+])  # fmt: skip
 def test_what_is_said(said, tmp_path, text, options, expected):
     code, errors = said(tmp_path, text, *options)
     first, *notes = errors.splitlines(keepends=True) or [""]
@@ -53,23 +50,18 @@ def test_what_is_said(said, tmp_path, text, options, expected):
 WIDE = ",".join(f"c{i:02}" for i in range(40))
 
 
-@pytest.mark.parametrize(
-    ("head", "config", "options", "expected"),
-    [
-        ("a,b", "", (), "2 features: a, b"),
-        (
-            "a,b,part,name,when", "columns: {exclude: [b]}", ("--split", "part"),
-            "1 feature: a; left out: b (columns.exclude), part (--split), name, when (text)",
-        ),
-        ("a,b,c", "columns: {include: [c]}", (), "1 feature: c; left out: a, b (not in columns.include)"),
-        (",a,b", "", (), "2 features: a, b; left out: '' (names of rows)"),
-        ("a,name", "code: name", (), "2 features: a, name; as categories: name"),
-        (WIDE, "", ("--label", "c39"),
-         "39 features: c00, c01, c02, c03, c04, c05, c06, c07, …, c37, c38; left out: c39 (--label)"),
-        (WIDE, "columns: {include: [c00]}", (),
-         "1 feature: c00; left out: c01, c02, c03, c04, c05, c06, c07, c08, …, c38, c39 (39, not in columns.include)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("head", "config", "options", "expected"), [
+    ("a,b", "", (), "2 features: a, b"),
+    ("a,b,part,name,when", "columns: {exclude: [b]}", ("--split", "part"),
+     "1 feature: a; left out: b (columns.exclude), part (--split), name, when (text)"),
+    ("a,b,c", "columns: {include: [c]}", (), "1 feature: c; left out: a, b (not in columns.include)"),
+    (",a,b", "", (), "2 features: a, b; left out: '' (names of rows)"),
+    ("a,name", "code: name", (), "2 features: a, name; as categories: name"),
+    (WIDE, "", ("--label", "c39"),
+     "39 features: c00, c01, c02, c03, c04, c05, c06, c07, …, c37, c38; left out: c39 (--label)"),
+    (WIDE, "columns: {include: [c00]}", (),
+     "1 feature: c00; left out: c01, c02, c03, c04, c05, c06, c07, c08, …, c38, c39 (39, not in columns.include)"),
+])  # fmt: skip
 def test_features_and_what_is_left_out(said, tmp_path, head, config, options, expected):
     names = head.split(",")
     values = {"part": ("train", "test"), "name": ("x", "y"), "when": ("now", "then")}

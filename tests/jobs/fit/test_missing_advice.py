@@ -14,16 +14,13 @@ CONFIG = {"steps": [{"kind": "standardize"}]}
 ADVICE = "; impute as the first step of the config fills in missing values"
 
 
-@pytest.mark.parametrize(
-    ("data", "got"),
-    [
-        (pa.table({"x": [1.0, None]}), "number, got null"),
-        (pa.table({"x": [1.0, np.nan]}), "number, got nan"),
-        (pa.table({"x": pa.array([[1.0, 2.0], None], pa.list_(pa.float64(), 2))}), "numbers, got null"),
-        (np.array([[1.0], [np.nan]]), "number, got nan"),
-        (sp.csr_array([[1.0], [np.nan]]), "number, got nan"),
-    ],
-)
+@pytest.mark.parametrize(("data", "got"), [
+    (pa.table({"x": [1.0, None]}), "number, got null"),
+    (pa.table({"x": [1.0, np.nan]}), "number, got nan"),
+    (pa.table({"x": pa.array([[1.0, 2.0], None], pa.list_(pa.float64(), 2))}), "numbers, got null"),
+    (np.array([[1.0], [np.nan]]), "number, got nan"),
+    (sp.csr_array([[1.0], [np.nan]]), "number, got nan"),
+])  # fmt: skip
 def test_a_missing_value_is_said_with_its_remedy_and_the_remedy_works(data, got):
     with pytest.raises(DataError, match=f"row 2 .*{got}{re.escape(ADVICE)}$"):
         kafeat.fit(CONFIG, data)

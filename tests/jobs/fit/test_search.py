@@ -81,19 +81,16 @@ def test_both_at_once_and_inside_of_a_union():
     assert fm.dumps() == kafeat.fit({"steps": [{"kind": "union", "maps": maps}]}, X, label=RING).dumps()
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        ({"steps": [{"kind": "minmax"}, {**FOURIER, "gamma": {"validate": [1.0]}}]},
-         r"steps\[1\].gamma: validate: expected a label to score by \(--label COL\)"),
-        ({"steps": [{"kind": "union", "maps": [{"steps": [{**FOURIER, "gamma": {"validate": [1.0]}}]}]}]},
-         r"steps\[0\].maps\[0\].steps\[0\].gamma: validate"),
-        ({"steps": [{"kind": "nystroem", "landmarks": "dual_kmeans"}]},
-         r"steps\[0\].landmarks: dual_kmeans: expected a label to choose rows by \(--label COL\), got none"),
-        ({"steps": [{"kind": "union", "maps": [{"steps": [{"kind": "nystroem", "landmarks": "dual_weighted"}]}]}]},
-         r"steps\[0\].maps\[0\].steps\[0\].landmarks: dual_weighted: expected a label"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("config", "message"), [
+    ({"steps": [{"kind": "minmax"}, {**FOURIER, "gamma": {"validate": [1.0]}}]},
+     r"steps\[1\].gamma: validate: expected a label to score by \(--label COL\)"),
+    ({"steps": [{"kind": "union", "maps": [{"steps": [{**FOURIER, "gamma": {"validate": [1.0]}}]}]}]},
+     r"steps\[0\].maps\[0\].steps\[0\].gamma: validate"),
+    ({"steps": [{"kind": "nystroem", "landmarks": "dual_kmeans"}]},
+     r"steps\[0\].landmarks: dual_kmeans: expected a label to choose rows by \(--label COL\), got none"),
+    ({"steps": [{"kind": "union", "maps": [{"steps": [{"kind": "nystroem", "landmarks": "dual_weighted"}]}]}]},
+     r"steps\[0\].maps\[0\].steps\[0\].landmarks: dual_weighted: expected a label"),
+])  # fmt: skip
 def test_a_missing_label_is_told_before_the_data_are_read(tmp_path, config, message):
     path = tmp_path / "bad.csv"
     path.write_text("a,b\n1,2\n3,not a number\n")
@@ -103,15 +100,12 @@ def test_a_missing_label_is_told_before_the_data_are_read(tmp_path, config, mess
         kafeat.evaluate(config=config, data=str(path))
 
 
-@pytest.mark.parametrize(
-    ("parameter", "value", "message"),
-    [
-        ("gamma", {"validate": []}, r"expected \{validate: \[values\]\}, got \{validate: an empty list\}"),
-        ("gamma", {"valdate": [1.0]}, r"gamma: expected \{validate"),
-        ("n_components", {"target_error": 2}, r"\{target_error: a number above 0 and below 1\}"),
-        ("n_components", {}, r"n_components: expected \{target_error"),
-    ],
-)
+@pytest.mark.parametrize(("parameter", "value", "message"), [
+    ("gamma", {"validate": []}, r"expected \{validate: \[values\]\}, got \{validate: an empty list\}"),
+    ("gamma", {"valdate": [1.0]}, r"gamma: expected \{validate"),
+    ("n_components", {"target_error": 2}, r"\{target_error: a number above 0 and below 1\}"),
+    ("n_components", {}, r"n_components: expected \{target_error"),
+])  # fmt: skip
 def test_mistakes(parameter, value, message):
     with pytest.raises(ConfigError, match=message):
         kafeat.fit({"steps": [{**FOURIER, parameter: value}]}, X)

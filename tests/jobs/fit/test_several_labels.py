@@ -50,14 +50,11 @@ def test_a_list_with_an_entry_for_every_row_holds_the_labels():
     assert listed.dumps() == kafeat.fit(config, FEATURES, label=np.array(TABLE["t"].to_pylist())).dumps()
 
 
-@pytest.mark.parametrize(
-    ("label", "error", "message"),
-    [
-        (["y 1", "t"], DataError, "label 't': expected numbers, as there are 2 labels, got text; fit a separate map"),
-        (["y 1", "y2", "y 1"], UsageError, "label: expected each column once, got 'y 1' twice"),
-        (["y 1", "y3"], DataError, "--label: expected the column 'y3', got a, b, c, y 1, y2, n, t"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("label", "error", "message"), [
+    (["y 1", "t"], DataError, "label 't': expected numbers, as there are 2 labels, got text; fit a separate map"),
+    (["y 1", "y2", "y 1"], UsageError, "label: expected each column once, got 'y 1' twice"),
+    (["y 1", "y3"], DataError, "--label: expected the column 'y3', got a, b, c, y 1, y2, n, t"),
+])  # fmt: skip
 def test_labels_that_are_refused(label, error, message):
     for run in (
         lambda: kafeat.fit({"steps": [STEPS["auto"]]}, TABLE, label=label),
@@ -83,17 +80,10 @@ def test_evaluate_averages_the_scores_of_the_labels():
     assert score(*np.random.default_rng(1).normal(size=240)) < score() / 2 + 0.01
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"learner": "logistic"}, UsageError, "learner: expected ridge, as there are 2 labels, got logistic"),
-        (
-            {"task": "classification"},
-            DataError,
-            "label: expected one label if it has classes, got 2: several",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"learner": "logistic"}, UsageError, "learner: expected ridge, as there are 2 labels, got logistic"),
+    ({"task": "classification"}, DataError, "label: expected one label if it has classes, got 2: several"),
+])  # fmt: skip
 def test_evaluate_refuses_what_it_cannot_score(options, error, message):
     config, table = {"steps": [STEPS["auto"]]}, TABLE.drop_columns(["t", "n"])
     with pytest.raises(error, match=message):

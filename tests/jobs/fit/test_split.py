@@ -94,18 +94,15 @@ def test_it_is_told(table, tmp_path):
     assert "split" not in inspect(kafeat.fit(CONFIG, table, label="y"))["fitted_from"]
 
 
-@pytest.mark.parametrize(
-    ("values", "split", "error", "match"),
-    [
-        (["train", "tset", "train"], "part", DataError,
-         r"row 2 \(index 1\), split 'part': expected train or test, got 'tset'"),
-        (["test"] * 3, "part", DataError, r"split 'part': expected at least one row of train, got none"),
-        ([0.0, 1.0, 2.0], "part", DataError, r"split 'part': expected train or test, got 0"),
-        (["train", None, "train"], "part", DataError, r"row 2 \(index 1\), split 'part': expected a value, got null"),
-        (["train"] * 3, "prat", DataError, r"--split: expected the column 'prat' \(did you mean 'part'\?\)"),
-        (["train"] * 3, "y", UsageError, "split: expected another column than the label, got y"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("values", "split", "error", "match"), [
+    (["train", "tset", "train"], "part", DataError,
+     r"row 2 \(index 1\), split 'part': expected train or test, got 'tset'"),
+    (["test"] * 3, "part", DataError, r"split 'part': expected at least one row of train, got none"),
+    ([0.0, 1.0, 2.0], "part", DataError, r"split 'part': expected train or test, got 0"),
+    (["train", None, "train"], "part", DataError, r"row 2 \(index 1\), split 'part': expected a value, got null"),
+    (["train"] * 3, "prat", DataError, r"--split: expected the column 'prat' \(did you mean 'part'\?\)"),
+    (["train"] * 3, "y", UsageError, "split: expected another column than the label, got y"),
+])  # fmt: skip
 def test_mistakes(values, split, error, match):
     table = pa.table({"a": [1.0, 2.0, 3.0], "y": [0, 1, 1], "part": values})
     with pytest.raises(error, match=match):

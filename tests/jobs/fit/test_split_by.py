@@ -98,15 +98,12 @@ def test_logistic_chooses_on_other_groups():
     assert max(scores(table, config, split_by="group:who")) < 0.1
 
 
-@pytest.mark.parametrize(
-    ("split_by", "error", "message"),
-    [
-        ("grop:who", UsageError, "split_by: expected group:COL or time:COL, got 'grop:who'"),
-        ("group:whom", DataError, "--split-by: expected the column 'whom' .did you mean 'who'"),
-        ("group:y", UsageError, "--split-by: expected another column than those of the label and the split"),
-        ("time:who", DataError, "row 1 .*column 'who': expected a time such as .*, got 'p"),
-    ],
-)
+@pytest.mark.parametrize(("split_by", "error", "message"), [
+    ("grop:who", UsageError, "split_by: expected group:COL or time:COL, got 'grop:who'"),
+    ("group:whom", DataError, "--split-by: expected the column 'whom' .did you mean 'who'"),
+    ("group:y", UsageError, "--split-by: expected another column than those of the label and the split"),
+    ("time:who", DataError, "row 1 .*column 'who': expected a time such as .*, got 'p"),
+])  # fmt: skip
 def test_what_cannot_be_is_refused(split_by, error, message):
     with pytest.raises(error, match=message):
         kafeat.fit(CONFIG, TABLE, "y", split_by=split_by)

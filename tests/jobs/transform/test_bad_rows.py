@@ -374,14 +374,11 @@ def test_an_output_without_rows_is_a_warning(fm, tmp_path, in_process):
     assert (kept["rows"], kept["rows_per_second"]) == (3, 0.0)  # this run made none
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'x0,x1,x2,t\n1,1,1,"a\rb"\n1,1\n',  # in quotes it is a character
-        "x0,x1,x2,t\r\n1,1,1,a\r\n1,1\r\n",
-        "x0,x1,x2,t\r1,1,1,a\r1,1\r",  # all rows end so
-    ],
-)
+@pytest.mark.parametrize("text", [
+    'x0,x1,x2,t\n1,1,1,"a\rb"\n1,1\n',  # in quotes it is a character
+    "x0,x1,x2,t\r\n1,1,1,a\r\n1,1\r\n",
+    "x0,x1,x2,t\r1,1,1,a\r1,1\r",  # all rows end so
+])  # fmt: skip
 def test_carriage_returns_that_are_in_place_are_not_blamed(fm, tmp_path, text):
     (tmp_path / "in.csv").write_bytes(text.encode())
     with pytest.raises(DataError, match=r"row 2 \(index 1\): expected 4 fields, got 2(?!.*carriage return)"):

@@ -77,16 +77,13 @@ def test_a_map_of_an_older_kafeat_says_so(fm, tmp_path):
         shares(old, X, tmp_path, max_drift=0.5)
 
 
-@pytest.mark.parametrize(
-    ("plain", "what"),
-    [
-        ({"low": np.zeros(2)}, r"seen: expected \['high', 'low'\]"),
-        ({"low": np.zeros(3), "high": np.ones(2)}, r"seen.low: expected the shape \(2,\)"),
-        ({"low": np.zeros(2), "high": np.array([np.inf, 1.0])}, "seen.high: expected finite numbers"),
-        ({"low": np.ones(2), "high": np.zeros(2)}, "every low at or below its high"),
-        ({"low": np.array([np.nan, 0]), "high": np.ones(2)}, "every low at or below its high"),
-    ],
-)
+@pytest.mark.parametrize(("plain", "what"), [
+    ({"low": np.zeros(2)}, r"seen: expected \['high', 'low'\]"),
+    ({"low": np.zeros(3), "high": np.ones(2)}, r"seen.low: expected the shape \(2,\)"),
+    ({"low": np.zeros(2), "high": np.array([np.inf, 1.0])}, "seen.high: expected finite numbers"),
+    ({"low": np.ones(2), "high": np.zeros(2)}, "every low at or below its high"),
+    ({"low": np.array([np.nan, 0]), "high": np.ones(2)}, "every low at or below its high"),
+])  # fmt: skip
 def test_a_strangers_range_is_checked(plain, what):
     with pytest.raises(ValueError, match=what):
         ColumnRanges.from_plain(plain, 2)

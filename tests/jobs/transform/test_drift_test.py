@@ -129,23 +129,17 @@ def test_the_command_writes_it_down(fm, tmp_path, run):
     }}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        ({"rows": 0}, "feature_mean.rows: expected a whole number of at least 1"),
-        ({"mean": np.zeros(3)}, r"feature_mean.mean: expected the shape \(2,\)"),
-        ({"mean": np.array([np.nan, 0.0])}, "feature_mean.mean: expected finite numbers"),
-        ({"traces": np.array([1.0, -1.0, 1.0])}, "feature_mean.traces: expected numbers of at least 0"),
-        ({"traces": np.array([1.0, 0.0, 1.0])}, "the last two to be both 0 or both above 0"),
-        (
-            {"more": np.ones(1)},
-            r"feature_mean: expected \['columns', 'mean', 'traces'\]|\['mean', 'traces'\]",
-        ),
-        ({"columns": np.ones((3, 3))}, r"columns: expected the shape \(3, 2\)"),
-        ({"columns": [1.0]}, "feature_mean: expected a dict of arrays"),
-        ({"columns": np.full((3, 2), 6.0)}, "columns: expected counts from 0 to the number of rows"),
-    ],
-)
+@pytest.mark.parametrize(("change", "what"), [
+    ({"rows": 0}, "feature_mean.rows: expected a whole number of at least 1"),
+    ({"mean": np.zeros(3)}, r"feature_mean.mean: expected the shape \(2,\)"),
+    ({"mean": np.array([np.nan, 0.0])}, "feature_mean.mean: expected finite numbers"),
+    ({"traces": np.array([1.0, -1.0, 1.0])}, "feature_mean.traces: expected numbers of at least 0"),
+    ({"traces": np.array([1.0, 0.0, 1.0])}, "the last two to be both 0 or both above 0"),
+    ({"more": np.ones(1)}, r"feature_mean: expected \['columns', 'mean', 'traces'\]|\['mean', 'traces'\]"),
+    ({"columns": np.ones((3, 3))}, r"columns: expected the shape \(3, 2\)"),
+    ({"columns": [1.0]}, "feature_mean: expected a dict of arrays"),
+    ({"columns": np.full((3, 2), 6.0)}, "columns: expected counts from 0 to the number of rows"),
+])  # fmt: skip
 def test_a_strangers_mean_is_checked(change, what):
     plain = {"mean": np.zeros(2), "traces": np.ones(3), "rows": 5}
     for sound in (plain, {**plain, "columns": np.ones((3, 2))}):
@@ -202,19 +196,16 @@ def of_mixed() -> FeatureMap:
     return kafeat.model.load.loads(kafeat.fit({"steps": steps}, mixed(2000)).dumps())
 
 
-@pytest.mark.parametrize(
-    ("name", "changed", "told"),
-    [
-        ("a", lambda n: pa.array(mixed(n, 1)["a"].to_numpy() + 1.5),
-         r".*most: 'a' \(1\.[45]\d* standard deviations: mean 1\.[45]\d*, in training rows -?0\.0\d*\)$"),
-        ("b", lambda n: pa.array([None, 0.0] * (n // 2)), r".*'b' \(missing 50\.00%, in training rows \d*\.\d\d%\)$"),
-        ("k", lambda n: pa.array(["w"] * n), r".*most: 'k' \(1\.\d* standard deviations\)$"),
-        ("t", lambda n: pa.array(np.datetime64("2024-02-01T00:00:00") + np.arange(n)), ".*'t' .* standard deviations"),
-        ("one", lambda n: pa.array(np.full(n, 2.0)), r".*'one' \(never another value in training rows: mean 2, "),
-        ("words", lambda n: pa.array(["green bike"] * n), "no column differs in its mean"),
-        ("a", lambda n: pa.array([3.0, -3.0] * (n // 2)), "no column differs in its mean: spreads"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "changed", "told"), [
+    ("a", lambda n: pa.array(mixed(n, 1)["a"].to_numpy() + 1.5),
+     r".*most: 'a' \(1\.[45]\d* standard deviations: mean 1\.[45]\d*, in training rows -?0\.0\d*\)$"),
+    ("b", lambda n: pa.array([None, 0.0] * (n // 2)), r".*'b' \(missing 50\.00%, in training rows \d*\.\d\d%\)$"),
+    ("k", lambda n: pa.array(["w"] * n), r".*most: 'k' \(1\.\d* standard deviations\)$"),
+    ("t", lambda n: pa.array(np.datetime64("2024-02-01T00:00:00") + np.arange(n)), ".*'t' .* standard deviations"),
+    ("one", lambda n: pa.array(np.full(n, 2.0)), r".*'one' \(never another value in training rows: mean 2, "),
+    ("words", lambda n: pa.array(["green bike"] * n), "no column differs in its mean"),
+    ("a", lambda n: pa.array([3.0, -3.0] * (n // 2)), "no column differs in its mean: spreads"),
+])  # fmt: skip
 def test_the_columns_that_differ_are_named(of_mixed, name, changed, told, tmp_path):
     data = mixed(1000, 1)
     data = data.set_column(data.column_names.index(name), name, changed(1000))

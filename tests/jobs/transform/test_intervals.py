@@ -45,14 +45,11 @@ def test_sets_are_a_boolean_for_each_class(format, model, data, table, tmp_path)
         np.testing.assert_array_equal(found, fm.predict_interval(table, level))
 
 
-@pytest.mark.parametrize(
-    ("labels", "levels", "names"),
-    [
-        (("y",), (0.8, 0.95), ["prediction", "lower_0.8", "upper_0.8", "lower_0.95", "upper_0.95"]),
-        (("y", "z"), (0.9,), ["prediction_y", "prediction_z", "lower_y", "upper_y", "lower_z", "upper_z"]),
-        (("c",), (0.9,), ["prediction", "set_no", "set_yes", "probability_no", "probability_yes"]),
-    ],
-)
+@pytest.mark.parametrize(("labels", "levels", "names"), [
+    (("y",), (0.8, 0.95), ["prediction", "lower_0.8", "upper_0.8", "lower_0.95", "upper_0.95"]),
+    (("y", "z"), (0.9,), ["prediction_y", "prediction_z", "lower_y", "upper_y", "lower_z", "upper_z"]),
+    (("c",), (0.9,), ["prediction", "set_no", "set_yes", "probability_no", "probability_yes"]),
+])  # fmt: skip
 def test_names_follow_those_of_the_predictions(labels, levels, names, model, data, tmp_path):
     for prefix in ("", "m1_"):
         kafeat.predict(data, tmp_path / "o.parquet", model=model(*labels), interval=levels, prefix=prefix)

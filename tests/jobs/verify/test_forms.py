@@ -41,15 +41,12 @@ def verify(folder, model, out, **options):
 FEATURES = "the columns of the features in their order, f0, f1, f2, f3"
 
 
-@pytest.mark.parametrize(
-    ("model", "expected"),
-    [
-        ("map", FEATURES),
-        ("num", f"the columns of predictions, prediction or {FEATURES}"),
-        ("cls", f"the columns of predictions, prediction, probability_p, probability_q or {FEATURES}"),
-        ("two", f"the columns of predictions, prediction_y, prediction_id or {FEATURES}"),
-    ],
-)
+@pytest.mark.parametrize(("model", "expected"), [
+    ("map", FEATURES),
+    ("num", f"the columns of predictions, prediction or {FEATURES}"),
+    ("cls", f"the columns of predictions, prediction, probability_p, probability_q or {FEATURES}"),
+    ("two", f"the columns of predictions, prediction_y, prediction_id or {FEATURES}"),
+])  # fmt: skip
 def test_the_columns_of_a_file_that_is_no_output_are_named(folder, model, expected):
     with pytest.raises(GateError, match=f"in.parquet: expected {expected}, got id, a, b, y, c$"):
         verify(folder, model, str(folder / "in.parquet"))
@@ -86,17 +83,14 @@ def test_sound_outputs_fit(folder, tmp_path, model, levels, prefix, layout):
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize(
-    ("levels", "asked", "advice"),
-    [
-        ((0.8, 0.9), (), "give --interval 0.8 --interval 0.9"),
-        ((0.8, 0.9), (0.9, 0.8), "give --interval 0.8 --interval 0.9"),
-        ((0.8, 0.9), (0.8,), "give --interval 0.8 --interval 0.9"),
-        ((0.8,), (), "give the --interval of the output"),
-        ((0.8,), (0.8, 0.9), "give the --interval of the output"),
-        ((), (0.8,), "which are its predictions: leave --interval out"),
-    ],
-)
+@pytest.mark.parametrize(("levels", "asked", "advice"), [
+    ((0.8, 0.9), (), "give --interval 0.8 --interval 0.9"),
+    ((0.8, 0.9), (0.9, 0.8), "give --interval 0.8 --interval 0.9"),
+    ((0.8, 0.9), (0.8,), "give --interval 0.8 --interval 0.9"),
+    ((0.8,), (), "give the --interval of the output"),
+    ((0.8,), (0.8, 0.9), "give the --interval of the output"),
+    ((), (0.8,), "which are its predictions: leave --interval out"),
+])  # fmt: skip
 @pytest.mark.parametrize("model", ["num", "cls", "two"])
 def test_the_interval_that_fits_is_told(folder, tmp_path, model, levels, asked, advice):
     out = made(folder, tmp_path, model, interval=levels, prefix="m_")

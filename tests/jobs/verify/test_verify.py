@@ -73,18 +73,15 @@ def test_the_first_and_the_last_rows_are_always_made_again(model, source, tmp_pa
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda Z: Z[:-1], "expected more than 1,499 rows"),
-        (lambda Z: np.vstack([Z, Z[:1]]), "expected 1,500 rows, as in .*in.npy, got 1,501"),
-        (lambda Z: np.roll(Z, 1, axis=0), r"row 1 \(index 0\), feature \d: expected"),
-        (lambda Z: Z[:, ::-1], r"row 1 \(index 0\)"),
-        (lambda Z: Z[:, 1:], "expected 6 columns of features, got 5 columns"),
-        (lambda Z: np.where(np.arange(N)[:, None] == N - 1, np.float32(0), Z), r"row 1500 \(index 1499\)"),
-        (lambda Z: np.where(np.arange(N)[:, None] == 7, np.float32(np.nan), Z), r"row 8 .*got nan"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda Z: Z[:-1], "expected more than 1,499 rows"),
+    (lambda Z: np.vstack([Z, Z[:1]]), "expected 1,500 rows, as in .*in.npy, got 1,501"),
+    (lambda Z: np.roll(Z, 1, axis=0), r"row 1 \(index 0\), feature \d: expected"),
+    (lambda Z: Z[:, ::-1], r"row 1 \(index 0\)"),
+    (lambda Z: Z[:, 1:], "expected 6 columns of features, got 5 columns"),
+    (lambda Z: np.where(np.arange(N)[:, None] == N - 1, np.float32(0), Z), r"row 1500 \(index 1499\)"),
+    (lambda Z: np.where(np.arange(N)[:, None] == 7, np.float32(np.nan), Z), r"row 8 .*got nan"),
+])  # fmt: skip
 def test_a_wrong_output_is_told(model, source, tmp_path, change, message, jobs):
     out = str(tmp_path / "out.npy")
     transform_file(model, source, out)

@@ -163,21 +163,18 @@ def test_a_rung_that_became_smaller_is_what_the_next_one_is_planned_by(monkeypat
     assert 6000 < made[-1].rows < 50_000
 
 
-@pytest.mark.parametrize(
-    ("rows", "ordered", "wanted"),
-    [
-        (500, None, (500, 10, 0.1)),
-        (500, False, (500, 10, 0.1)),
-        (500, True, (500, 2, 0.25)),  # the first tenths of times would be learned from few rows
-        (5000, True, (5000, 2, 0.25)),
-        (4000, None, (4000, 8, 0.1)),
-        (6800, None, (6000, 5, 0.1)),
-        (8000, None, (8000, 1, 0.25)),
-        (12_500, None, (12_500, 1, 0.16)),
-        (10**6, None, (10**6, 1, 0.1)),
-        (10**6, False, (10**6, 1, 0.25)),
-    ],
-)
+@pytest.mark.parametrize(("rows", "ordered", "wanted"), [
+    (500, None, (500, 10, 0.1)),
+    (500, False, (500, 10, 0.1)),
+    (500, True, (500, 2, 0.25)),  # the first tenths of times would be learned from few rows
+    (5000, True, (5000, 2, 0.25)),
+    (4000, None, (4000, 8, 0.1)),
+    (6800, None, (6000, 5, 0.1)),
+    (8000, None, (8000, 1, 0.25)),
+    (12_500, None, (12_500, 1, 0.16)),
+    (10**6, None, (10**6, 1, 0.1)),
+    (10**6, False, (10**6, 1, 0.25)),
+])  # fmt: skip
 def test_the_last_rung_has_models_of_nearly_all_rows(monkeypatch, rows, ordered, wanted):
     monkeypatch.setattr("kafeat.study.tune.rungs._SCORED", 3000)
     keys = None if ordered is None else RowKeys(np.arange(float(rows)), ordered)

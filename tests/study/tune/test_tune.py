@@ -249,17 +249,14 @@ def test_an_interrupt_while_the_test_rows_are_scored_keeps_the_choice(monkeypatc
     assert tuning.yaml == whole.yaml
 
 
-@pytest.mark.parametrize(
-    ("labels", "task", "line"),
-    [
-        (25.0 * (np.arange(306) % 51), "auto", "numbers (51 {}); --task classification"),
-        (np.arange(306) % 3, "auto", "classes (3 {}, in steps of 1, each common); --task r"),
-        (25 * (np.arange(306) % 3), "auto", "numbers (3 {}, not in steps of 1); --task c"),
-        (np.arange(306) % 3, "regression", "numbers (3 {}, in steps of 1, each common, "
-         "--task regression); --task classification predicts classes"),
-        (np.arange(306) / 7, "auto", "numbers (306 different numbers in 306 rows); --task classification"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("labels", "task", "line"), [
+    (25.0 * (np.arange(306) % 51), "auto", "numbers (51 {}); --task classification"),
+    (np.arange(306) % 3, "auto", "classes (3 {}, in steps of 1, each common); --task r"),
+    (25 * (np.arange(306) % 3), "auto", "numbers (3 {}, not in steps of 1); --task c"),
+    (np.arange(306) % 3, "regression", "numbers (3 {}, in steps of 1, each common, "
+     "--task regression); --task classification predicts classes"),
+    (np.arange(306) / 7, "auto", "numbers (306 different numbers in 306 rows); --task classification"),
+])  # fmt: skip
 def test_a_line_says_what_the_label_is_taken_for_and_the_other_way(labels, task, line):
     rows, said = np.random.default_rng(0).normal(size=(306, 2)), []
     tuning = quick(rows, labels, trials=1, task=task, listener=Listener(inform=said.append))
@@ -328,17 +325,13 @@ GOOD = (
 )
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"null", b"7", b"[]", b"{}", b'"text"', b"\xff\xfe", b"[" * 100_000, b'{"a":' * 100_000, b"NaN", b"", b"\0",
-        GOOD.encode(), GOOD.replace("null", "7").encode(), GOOD.replace("0.5", "NaN").encode(),
-        GOOD.replace("1.0", '"x"').encode(), GOOD.replace("[]", "[null]").encode(), GOOD.replace("4", "1e999").encode(),
-        GOOD.replace("[]", str([0.5] * 40)).replace("1.0", "Infinity").encode(),
-        GOOD.replace("[]", str([0.5] * 40)).replace("0.5,", "-Infinity,", 1).encode(),
-    ],
-    ids=range(19),
-)  # fmt: skip
+@pytest.mark.parametrize("line", [
+    b"null", b"7", b"[]", b"{}", b'"text"', b"\xff\xfe", b"[" * 100_000, b'{"a":' * 100_000, b"NaN", b"", b"\0",
+    GOOD.encode(), GOOD.replace("null", "7").encode(), GOOD.replace("0.5", "NaN").encode(),
+    GOOD.replace("1.0", '"x"').encode(), GOOD.replace("[]", "[null]").encode(), GOOD.replace("4", "1e999").encode(),
+    GOOD.replace("[]", str([0.5] * 40)).replace("1.0", "Infinity").encode(),
+    GOOD.replace("[]", str([0.5] * 40)).replace("0.5,", "-Infinity,", 1).encode(),
+], ids=range(19))  # fmt: skip
 @pytest.mark.parametrize("place", [1, 2, 4])
 def test_a_damaged_line_ends_the_journal(tmp_path, interrupted, line, place):
     path, said, good = tmp_path / "j", [], interrupted[:place]

@@ -79,8 +79,7 @@ def fit_trees(
     """
     seed = int(rng.integers(1 << 63))
     hashes = hashes_of(X, seed, group)
-    # If all columns are categories, the largest one may decide the others: below two different rows per category of it,
-    # there are too few different rows for folds by content.
+    # With only categories, two different rows per category of the largest column are needed for folds by content.
     largest = max(categories.values()) if len(categories) == X.shape[1] else 0
     folds, often = folds_to_learn(hashes, recipe.n_folds, 0 if len(group) else max(FEW, 2 * largest))
     X = X.copy()
@@ -162,7 +161,7 @@ def load_library() -> Any:
 
 
 def _refuse_size(shape: tuple[int, int, int, int], D: int) -> None:
-    """Raise an error if trees of shape (folds, outputs, trees, nodes) are too large, or if a fold has fewer than D."""
+    """Raise an error if arrays (folds, outputs, trees, nodes) would be too large, or a fold has fewer than D trees."""
     _, outputs, n_trees, nodes = shape
     if outputs * n_trees < D:
         raise DataError(
@@ -178,7 +177,7 @@ def _refuse_size(shape: tuple[int, int, int, int], D: int) -> None:
 
 
 def _targets(labels: Array, recipe: TreeRecipe, rng: np.random.Generator) -> _Targets:
-    """Return at most D targets. Random signs mix more targets into D, which keeps distances (Achlioptas 2003)."""
+    """Return at most D targets. If there are more, random signs mix them, which keeps distances (Achlioptas 2003)."""
     task, D = task_to_learn(labels), recipe.n_components
     Y = task.targets(labels)
     if task.classes is not None and (len(task.classes) == 2 or len(task.classes) <= D):

@@ -2,8 +2,8 @@
 
 Sketches carry the constant and the linear part of a polynomial kernel exactly. In (γ x·y + c₀)^p = c₀^p + p c₀^{p−1} γ
 x·y + …, one output holds the first term and d outputs hold the second. The remaining outputs sketch the rest of the
-kernel. A sketch is linear in the tensor u ⊗ … ⊗ u, u = [√γ x, √c₀], so terms can be subtracted from it. The sum stays
-unbiased, and only the rest has a variance.
+kernel. A sketch is linear in the tensor u ⊗ … ⊗ u, u = [√γ x, √c₀], so terms can be subtracted from it. All outputs
+together stay unbiased, and only the rest has a variance.
 
 Source: Kar & Karnick 2012, section 6 (H0/1), who do this for random Maclaurin features.
 """

@@ -60,7 +60,10 @@ def fit_held_out_ridge(
 
 
 def hold_out(n: int, rng: np.random.Generator, most: int, keys: RowKeys | None = None) -> tuple[Array, Array]:
-    """Draw at most `most` of n rows. Return the row numbers to fit on, and a fifth to hold out by groups or times."""
+    """Draw at most `most` of n rows. Return the row numbers to fit on, and those to hold out, about a fifth.
+
+    With `keys`, whole groups or the latest rows are held out.
+    """
     order = rng.permutation(n)[:most]
     n_held = int(len(order) * _HELD_OUT)
     if keys is None or not n_held:

@@ -110,7 +110,7 @@ Write = Callable[[Floats, Floats, Floats, Floats], object]
 class KernelTile:
     """Computes k(x, l_j) for every row x of a tile and every landmark l_j.
 
-    `write` gets the landmarks in `dtype`, and buffers (buffers, n, width). `width` is by default that of the landmarks.
+    `write` gets the landmarks in `dtype`, and scratch memory (buffers, n, width). The default width is the landmarks'.
     """
 
     def __init__(
@@ -149,7 +149,8 @@ def distance_tile(landmarks: Landmarks, factor: float, finish: Finish) -> Kernel
 
     `centre` is subtracted first, because the product loses fewer digits for rows near 0. If a landmark is so far from
     the centre that even float64 loses too many digits, distances to it are computed from x − l. Without a centre, as in
-    files of format 1, the landmarks' mean is subtracted, and x − l is never used. `finish` must handle wrong signs.
+    files of format 1, the landmarks' mean is subtracted, and x − l is never used. Rounding may give c‖x − l‖² the wrong
+    sign, which `finish` must handle.
     """
     rows, dtype = landmarks.doubles, landmarks.dtype
     centre = (rows.mean(axis=0) if landmarks.centre is None else landmarks.centre).astype(dtype)

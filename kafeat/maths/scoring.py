@@ -31,9 +31,9 @@ class Score:
     Attributes:
         name: The name in options and in JSON.
         kind: The task; None if the score fits both.
-        measure: A function that returns the score, with errors positive, for predictions (n, k) of classes and the
-            numbers of the true ones (n,), or for predicted numbers or probabilities (n, k) and the true ones (n, k).
-            For intervals, the arguments are their ends (n, 2, k), the true numbers, and the probability.
+        measure: A function that returns the score, or a positive error. Its arguments are scores (n, k) of classes and
+            the true class numbers (n,), or predicted and true numbers or probabilities (n, k), or the ends of intervals
+            (n, 2, k), the true numbers (n, k) and `level`.
         title: The name in tables; empty if that is `name`.
         is_error: True if lower is better. The best value is then 0, and otherwise 1.
         judges: The predictions that the score needs: numbers of any size, probabilities of classes, or intervals.

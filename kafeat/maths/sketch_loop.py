@@ -20,7 +20,7 @@ from kafeat.contract.sparse_product import csr_addresses
 from kafeat.contract.tile import Rows, SparseRows
 from kafeat.types import Array, Floats
 
-# The smallest width of a sketch and length of a transform.
+# The smallest length of a transform.
 _LEAST = 8
 # Codes in the C file: sketch all terms, all but the constant, or all but the constant and the linear terms.
 _WHOLE, _BUT_CONSTANT, _BUT_LINEAR = 0, 1, 2
@@ -99,7 +99,7 @@ class SketchLoop:
     def leave_out(self, constants: Iterable[Array], linear: bool) -> None:
         """Leave out the terms that other outputs carry: the constant one and, with `linear`, the linear ones.
 
-        `constants` are the spectra (L//2 + 1,) of the constant 1 in each sketch. Its own factors here must be 0.
+        `constants` are the spectra (L//2 + 1,) of the constant 1 in each sketch. In `factors`, it must have only zeros.
         """
         self._constants = np.empty((self.degree, self._n + 1, 2), self.dtype)
         self._below, below = np.empty_like(self._constants), self._amplitudes.astype(complex)

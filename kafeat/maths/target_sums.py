@@ -77,7 +77,7 @@ class TargetSums:
         return frequent(n / (1.0 + np.maximum(n / contents - 1.0, 0.0) * correlation), found)
 
     def _correlation(self, equal: EqualRows) -> float | None:
-        """Return the correlation of equal rows' labels in a category, None without equal rows, 0 if few rows differ."""
+        """Return the correlation of equal rows' labels in a category: None without equal rows, 0 if few rows differ."""
         counts, variance = self.counts.sum(axis=1), equal.variance
         if variance is None or equal.few:
             return None if variance is None else 0.0
@@ -106,7 +106,7 @@ class TargetSums:
     def _shrunk(
         self, means: Floats, smooth: float | None, own: Array, own_sums: Floats, own_squares: Floats
     ) -> Floats:
-        """Return the encoding (v, K, k) from all rows minus the `own` rows (v, K) of each fold, with their sums."""
+        """Return the encoding (v, K, k) from all rows except those of each fold, whose counts and sums are given."""
         counts = self.counts.sum(axis=1, keepdims=True) - own
         sums = self._sums.sum(axis=2, keepdims=True) - own_sums
         squares = self._squares.sum(axis=1, keepdims=True) - own_squares

@@ -71,8 +71,7 @@ class Nystroem(Step):
     landmarks, and z(x)·z(x) ≤ k(x, x) if the kernel is positive definite. With `weights: fitted`, T Tᵀ is chosen
     instead so that ZZᵀ is as close as possible to the kernel of the sample. T is lower triangular, a rotation of
     V_r Λ_r^{−½} that saves half of the product. Columns after the r-th are 0. With `root: symmetric`, T is
-    V_r Λ_r^{−½} V_rᵀ, as in scikit-learn.
-    With `kernel: precomputed`, a row holds k(x, y) for every training row y.
+    V_r Λ_r^{−½} V_rᵀ, as in scikit-learn. With `kernel: precomputed`, a row holds k(x, y) for every training row y.
 
     Source: Williams & Seeger 2001, equation 8; selectors and `weights` have sources of their own.
     """

@@ -66,7 +66,7 @@ def count_monomials(d: int, q: int) -> int:
 
 
 def factors_of(d: int, q: int) -> tuple[Array, Array]:
-    """Return the indices of two factors of each monomial of degree q: its first variable, and a monomial of q − 1."""
+    """Return two indices for each monomial of degree q: of its first variable, and of the factor of degree q − 1."""
     counts = [count_monomials(d - j, q - 1) for j in range(d)]
     # monomials without a variable before j come last
     lower = [np.arange(counts[0] - count, counts[0]) for count in counts]
@@ -135,7 +135,7 @@ class _MonomialTransform(Transform):
 
 def _log_repeats(d: int, q: int) -> Floats:
     """Return −½ Σ log k_i! for the monomials of degree q, in their order."""
-    # A monomial is a sorted list of variables. One more in front makes the first run of equal ones longer or is new.
+    # A monomial is a sorted list of variables. One more in front extends the first run of equal ones, or starts a run.
     if not q:
         return np.zeros(1)
     logs, first, run = np.zeros(d), np.arange(d), np.ones(d, dtype=np.int64)

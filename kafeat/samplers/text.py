@@ -180,7 +180,7 @@ class Text(Step):
 
 
 def _starts(columns: Sequence[str], names: Names | None) -> Array:
-    """Return the number of the first feature of each named column of text."""
+    """Return the index of the first feature of each named column of text."""
     places_of("text", columns, names)  # raises an error for unknown columns
     starts = dict[int, None]()
     for _, places in feature_places(columns, names or ()):
@@ -189,7 +189,7 @@ def _starts(columns: Sequence[str], names: Names | None) -> Array:
 
 
 def _others(state: State, n_features_in: int) -> Array:
-    """Return the numbers of the features that do not belong to the named columns."""
+    """Return the indices of the features that do not belong to the named columns."""
     named = (state["columns"][:, None] + np.arange(BUCKETS)).ravel()
     return np.setdiff1d(np.arange(n_features_in), named)
 

@@ -19,7 +19,7 @@ from kafeat.types import Floats
 _MOST_SOBOL_DIMENSIONS = 21_201
 
 
-# The largest mixing variable s, so that frequencies do not overflow. Their cosines are random numbers far below it.
+# The largest mixing variable s, so that frequencies do not overflow. Cosines of much smaller ones already look random.
 _LARGEST_MIXING = 1e30
 
 

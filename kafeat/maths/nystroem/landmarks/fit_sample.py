@@ -31,9 +31,9 @@ class FitSample:
 
     `kernel(rows, columns)` gives k(x_i, x_j) for row numbers i and j, `diagonal(rows)` gives k(x_i, x_i), both in the
     dtype of X. Both are divided by the same positive number, which does not change what selectors choose. `dual_l1` is
-    the τ of `dual_weights`, and `profile` the kernel as a differentiable function of the distance, or None. Selectors
-    of pivots stop when the trace of the remaining kernel is at most the share `tolerance` of the whole. With `roots`,
-    k-means uses square roots of the columns.
+    the τ of `dual_weights`, and `profile` the kernel as a differentiable function of the distance, or None. `greedy`
+    and `rpcholesky` stop when the residual kernel has at most the share `tolerance` of the trace. With `roots`, k-means
+    uses square roots of the columns.
     """
 
     X: Floats

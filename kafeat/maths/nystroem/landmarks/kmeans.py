@@ -64,7 +64,7 @@ def weighted_kmeans(
 
 
 def standardized(X: Floats, rng: np.random.Generator) -> tuple[Floats, Floats, float]:
-    """Scale rows so that squares fit. Return (X − middle)/spread, the medians `middle`, a typical distance `spread`."""
+    """Return (X − middle)/spread, the medians `middle` (d,), and `spread`, a typical distance of rows from them."""
     few = X[np.sort(rng.choice(len(X), size=min(len(X), 2048), replace=False))].astype(np.float64)
     middle = np.median(few, axis=0)
     away = few - middle

@@ -70,7 +70,7 @@ def _dual(Y: Floats, f: Floats, classes: bool, tau: float) -> Floats:
 
 
 def _targets(label: Array) -> tuple[Floats, bool]:
-    """Return targets and whether they are classes: ±1 (n, c), or (n, 1) for two; or a standardized number (n, 1)."""
+    """Return targets, and True for classes: ±1 in a column per class (one for two), or standardized numbers (n, 1)."""
     if label.ndim > 1:
         raise DataError(
             f"label: expected one label per row, got {label.shape[1]}: choose landmarks: residual for several"

@@ -1,6 +1,6 @@
 """Walsh–Hadamard transforms without a loop in Python.
 
-H_{ab} = H_a ⊗ H_b, so a transform of 2^p points is two small matrix products, which run at BLAS speed. A tile of 256
+H_{ab} = H_a ⊗ H_b, so a transform of p = ab points is two small matrix products, which run at BLAS speed. A tile of 256
 rows needs 2·p·√p operations per row instead of p log p, but at about a hundred times the rate of a loop.
 """
 

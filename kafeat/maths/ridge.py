@@ -186,7 +186,7 @@ class _System:
 
 # For more columns, NumPy's product of a matrix with itself overflows a 32-bit counter and crashes the process.
 _MOST_COLUMNS = 46_340
-# About how many matrices (D, D) are in memory: the sums of each part, their total, and one system to solve.
+# About how many matrices (D, D) are in memory: the sums of each fold, their total, and one system to solve.
 _MATRICES = 12.0
 FEWER_COLUMNS = "put a map before it that has fewer outputs, such as projection or fourier"
 """The remedy in errors about a linear model with too many columns."""
@@ -251,7 +251,7 @@ class NormalEquations:
         return reduce(operator.add, self._parts)
 
     @cached_property
-    @np.errstate(over="ignore")  # for columns that are tiny compared with others
+    @np.errstate(over="ignore")  # a column that is tiny compared with others has the divisor ∞
     def _scale(self) -> tuple[Floats, float]:
         """The divisors (D,) of the columns, and u: a penalty λ of original columns is λ/u² for the divided columns."""
         if not self._standardize:

@@ -28,8 +28,8 @@ class ArcCosine(InTwos):
 
     θ is the angle between x and y, and z = √(2/D) Θ(w·x)(w·x)^order with w ~ N(0, I) and the step function Θ, which is
     ½ at 0. The error falls like 1/√D. Paired features use every w together with −w. For each row, exactly one of the
-    two outputs is above 0, so their number is no longer random, and the variance falls by k(x, y)²/D. Orthogonal
-    directions with random norms are spread more evenly.
+    two outputs is above 0, so the number of positive outputs is not random, and the variance falls by k(x, y)²/D.
+    Orthogonal directions with random norms are spread more evenly.
 
     Source: Cho & Saul 2009, equations 1 to 3 and section 2.2; Yu et al. 2016 (orthogonal).
     """

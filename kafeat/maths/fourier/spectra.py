@@ -65,7 +65,7 @@ class IsotropicDistribution:
         if m < d:
             of_directions, of_radii = rng.spawn(2)
             frequencies = frame(m, d, of_directions)
-            # Sobol points are spread as evenly as the draws of `radii`, and do not depend on m.
+            # Sobol points are spread as evenly as the draws of `radii`, and the first ones do not depend on m.
             u, v = sobol(m, 2, of_radii).T
             frequencies *= self._radii_at(u, v, d)[:, None]
             return frequencies

@@ -177,7 +177,7 @@ def _train(
         array.astype(np.float32) for array in (start.frequencies, start.ridge.w, start.ridge.intercept)
     ]
     decay = np.float32(_PENALTY * _WAVE_VARIANCE)
-    # |N(0, 1)| has the median 0.6745. A standard deviation of heavy-tailed draws would be infinite.
+    # For normal draws, this is their standard deviation. That of heavy-tailed draws would be infinite.
     unit = float(np.median(np.abs(start.frequencies))) / 0.6745
     size = max(float(np.abs(V).mean()), 1.0 / float(np.sqrt(V.size)))
     adam = Adam(arrays, [rate * unit, _MODEL_RATE * size, _MODEL_RATE * size])

@@ -133,7 +133,7 @@ class FunctionKernel(TiledKernel):
 
     def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
         c = as_coordinates(inputs)
-        # a function need not handle an empty array
+        # the user's function need not handle an empty array
         values = call_kernel(self._function, c.x, c.y) if len(c.y) else np.empty((len(c.x), 0))
         return Gram(values.astype(np.float64), (self._norms(c.x), self._norms(c.y)))
 

@@ -1,6 +1,6 @@
 """Squared errors of kernel ridge on held-out rows, for every penalty, from one eigendecomposition of the kernel.
 
-With the centred kernel K̃ = UΛUᵀ, the coefficients for a penalty λ are U(Λ + λ)⁻¹UᵀY, so only Λ + λ depends on it.
+With the centred kernel K̃ = UΛUᵀ, the coefficients are U(Λ + λ)⁻¹UᵀY, in which only Λ + λ depends on the penalty λ.
 """
 
 from __future__ import annotations

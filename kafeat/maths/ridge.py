@@ -265,7 +265,7 @@ class NormalEquations:
 
     @property
     def _about(self) -> tuple[Floats, Floats]:
-        """The point that is subtracted from columns and targets before they are summed."""
+        """The points (D,) and (k,) that are subtracted from columns and targets before they are summed."""
         if self._pivot is None:
             raise ValueError("no rows were added")
         return self._pivot

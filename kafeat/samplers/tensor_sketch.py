@@ -28,9 +28,9 @@ class TensorSketch(PolynomialSketch):
     The p-fold outer product of u = [√γ x, √c₀] is hashed into D buckets without being formed. To this end, p count
     sketches of u (a bucket and a sign per entry) are multiplied in the Fourier domain. The variance of an entry is at
     most (3^p − 1)(‖u‖‖v‖)^{2p}/D, so the error falls like 1/√D, or faster if buckets are balanced and few columns share
-    one. One output carries c₀^p exactly, and d outputs carry the linear part if that leaves less variance. The others
-    sketch the rest. A Fourier transform preserves dot products, so the inverse transform is left out unless it is
-    requested. The outputs are then scaled numbers of the spectrum. There may be more than D buckets, so that the
+    one. One output carries c₀^p exactly, and d outputs carry the linear part if that leaves less variance. All other
+    outputs sketch the rest. A Fourier transform preserves dot products, so the inverse transform is left out unless it
+    is requested. The outputs are then scaled numbers of the spectrum. There may be more than D buckets, so that the
     transform is fast.
 
     Source: Pham & Pagh 2013, algorithm 1.

@@ -138,6 +138,6 @@ def _write_parts(products: Array, out: Floats) -> None:
     if products.dtype.kind == "c":
         out[:, :m] = products.real.T
         out[:, m : 2 * m] = products.imag.T
-        out[:, 2 * m :] = 0.0  # one output, if their number is odd
+        out[:, 2 * m :] = 0.0  # the last output, if their number is odd
     else:
         out[...] = products.T

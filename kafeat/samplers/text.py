@@ -53,11 +53,11 @@ class Text(Step):
     falls with 1/√D. A missing or empty text has zeros.
 
     `label` gives the cross-fitted predictions of two ridge models first, one on u and one on rows that are not scaled
-    to length 1, for each number or class of the label. `svd` gives the other outputs. A hash of its texts gives the
-    fold of a row. With fewer than 50 different texts, those that repeat get folds by row and the mean of all models.
+    to length 1, for each number or class of the label. `svd` gives the other outputs. A hash of a row's texts gives its
+    fold. With fewer than 50 different texts, those that repeat get folds by row and the mean of all models.
 
-    The outputs are the columns that are not named, then D for each named one. It reads texts, so it comes first in a
-    chain, or in a map of a union.
+    The outputs are the columns that are not named, then D for each named one. The step reads texts, so it comes first
+    in a chain, or in a map of a union.
 
     Source: Weinberger et al. 2009, section 2 (hashed features); Deerwester et al. 1990 (svd); Kane & Nelson 2014
     (sparse).

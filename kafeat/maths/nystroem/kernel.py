@@ -124,7 +124,7 @@ class LandmarkKernel:
 
 
 class FunctionKernel(TiledKernel):
-    """A Python function k(X, Y) → (n, m)."""
+    """The user's Python function k(X, Y), which returns a kernel matrix (n, m)."""
 
     scaled = True
 

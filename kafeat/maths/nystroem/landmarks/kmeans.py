@@ -86,7 +86,7 @@ _BLOCK = 512
 def lloyd(X: Floats, weights: Floats, centres: Floats, iterations: int) -> tuple[Floats, float]:
     """Run k-means until at most one row in 1,000 changes its cluster. Return centres (m, d) and inertia.
 
-    There are at most `iterations`. An empty cluster moves to the row that is farthest from its centre.
+    It stops after `iterations` at the latest. An empty cluster moves to the row that is farthest from its centre.
     """
     labels = np.full(len(X), -1)
     inertia = np.inf

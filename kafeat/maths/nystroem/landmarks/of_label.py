@@ -102,7 +102,7 @@ def nystroem_features(view: FitSample, rows: Indices, landmarks: Indices) -> Flo
 def dual_weighted(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     """Draw rows with P(i) ∝ |α_i| (Nyström based kernel classification for big data, 2015, equation 8).
 
-    If fewer than m rows have α ≠ 0, all of them are used, and the others are drawn uniformly.
+    If fewer than m rows have α ≠ 0, all of them are used, and the remaining landmarks are drawn uniformly.
     """
     rows, alpha = dual_weights(view, m, rng)
     return fill_up(rows[draw(alpha, m, rng)], np.arange(len(view.X)), m, rng)
@@ -111,7 +111,7 @@ def dual_weighted(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
 def dual_kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
     """Return k-means centres with the weights α_i² (Nyström based kernel classification for big data, 2015, eq. 9).
 
-    If at most m rows have α ≠ 0, the landmarks are these rows, and others drawn uniformly.
+    If at most m rows have α ≠ 0, these rows are landmarks, and the remaining landmarks are drawn uniformly.
     """
     rows, alpha = dual_weights(view, m, rng)
     squares = alpha**2

@@ -83,7 +83,7 @@ class PartialCholesky:
         self._F = np.empty((len(rows), m), dtype=dtype)
         self._size = 0
         self.left = np.maximum(view.diagonal(rows).astype(np.float64), 0.0)
-        # Smaller remainders are rounding errors.
+        # Smaller entries of `left` are rounding errors.
         self.noise = 16.0 * float(np.finfo(self._F.dtype).eps) * float(self.left.max(initial=0.0))
         self._trace = self._trace_left = float(self.left.sum())
         # The number of pivots after which the trace is small enough for the tolerance, or None while it is not.

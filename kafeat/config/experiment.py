@@ -22,7 +22,7 @@ Maps = Annotated[
     dict[str, Config], Field(min_length=1), Described("a mapping of names to recipes, not empty", "mappings")
 ]
 KEY = "maps"
-"""The required key of an experiment. A config does not have it."""
+"""The key that tells an experiment from a config: every experiment has it, and a config never."""
 _SUFFIXES = (".yaml", ".yml")
 
 

@@ -28,7 +28,7 @@ _OTHER = {
     "steps": ("maps", "an experiment: give it to `kafeat evaluate --experiment`"),
     "maps": ("steps", "the config of one map: give it to --config"),
 }
-"""By the key that a file must have: the key of a file of the other kind, and what to do with such a file."""
+"""Configs and experiments are easily mixed up. By the required key: the key of the other kind, and advice for it."""
 
 
 def explain(error: ValidationError, root: type[BaseModel], plain: Any, node: Node | None) -> list[Mistake]:

@@ -415,7 +415,7 @@ class FeatureMap(SavedMap):
         return source.decoded(columns, self.input_dtype, self.chunk_rows)
 
     def source(self, X: TableLike | Reader) -> tuple[Reader, Columns]:
-        """Return a reader of rows in memory, and those of its columns that the map reads."""
+        """Return a reader of the rows X, and the columns that the map reads from it."""
         # Imported here, so that commands that read files start faster.
         from kafeat.io.readers.memory import MemoryReader, reader_of
 

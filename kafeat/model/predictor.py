@@ -31,7 +31,7 @@ class PredictedLabels:
 
     Attributes:
         names: Names of the label columns; empty if the labels were given in memory.
-        type: Type of the label and of its classes. It is not used if numbers are predicted.
+        type: Type of the label, such as "integer" or "text". It is not used if numbers are predicted.
         classes: The classes in ascending order; None if numbers are predicted.
     """
 

@@ -115,7 +115,7 @@ def _candidates(asked: EvaluationRequest) -> list[ComparedMap]:
         read_sweep(text) for text in _as_list(sweep)
     ]  # fmt: skip
     configs = _as_list(asked.config)
-    if any(isinstance(one, Mapping) and "kind" in one for one in configs):  # steps of one config
+    if any(isinstance(one, Mapping) and "kind" in one for one in configs):  # a list of steps is one config
         configs = [configs]
     listed = list_candidates(_as_list(asked.model), configs, sweeps, asked.seeds)
     candidates = _split_alike(listed, asked)

@@ -61,7 +61,7 @@ class Evaluation(dict[str, Any]):
 
     @property
     def _means(self) -> Table:
-        """The means of each map and setting."""
+        """A table with a row for each map and setting, which holds the means of its figures."""
         return Table(map(_row, self.report.summaries))
 
     def plot(self) -> Axes:

@@ -196,7 +196,7 @@ def unit_scaling_of(blocks: Iterable[Floats], standardize: bool) -> Scaling:
 
 
 Predict = Callable[[Floats], Floats]
-"""Predicts (n, k) for inputs (n, d), or for the kernel values (n, m) of n rows with the m training rows."""
+"""Returns predictions (n, k) for inputs (n, d), or for kernel values (n, m) between n rows and m training rows."""
 
 
 class Model(Protocol):

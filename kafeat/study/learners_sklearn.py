@@ -111,7 +111,7 @@ class HeldRows:
         return len(np.unique(self.y)) == 1
 
     def _mean_score(self, cost: float) -> float:
-        """Return the mean score of a cost over the folds: with all rows of a kernel matrix, else `_CHOSEN_ON`."""
+        """Return the mean score of a cost over the folds, on about `_CHOSEN_ON` rows, or a whole kernel matrix."""
         every = 1 if self.is_kernel else -(-len(self.Z) // _CHOSEN_ON)
         some = slice(None, None, every)
         Z, y, scores = self.Z[some], self.y[some], list[float]()
@@ -219,7 +219,7 @@ def _linear_svc_l1(cost: float, task: PredictionTask) -> Any:
 
 
 def _dual_l1(cost: float, task: PredictionTask, tau: float) -> Any:
-    """Add −τ‖α‖₁ to the dual. For numbers, the loss then ignores errors of at most τ.
+    """Make a linear SVM whose dual has the extra term −τ‖α‖₁. For numbers, its loss ignores errors of at most τ.
 
     For classes, the hinge becomes max(0, 1 − τ − yz). The solution is (1 − τ) times that of the plain hinge with the
     cost C/(1 − τ), so both predict the same classes. (With the squared hinge, τ would only scale the solution.)
@@ -262,7 +262,7 @@ def _fitted(estimator: Any, Z: Floats, y: Array) -> tuple[Any, bool]:
 
 
 def _sgd(cost: float, task: PredictionTask) -> Any:
-    """Averaged stochastic gradient descent, rows in random order: Bottou 2012, Stochastic Gradient Descent Tricks."""
+    """Make a linear model that learns by averaged stochastic gradients (Bottou 2012, SGD Tricks)."""
     if task.classes is None:
         return SGDRegressor(alpha=1.0 / cost, average=True, eta0=0.1, random_state=0)
     return SGDClassifier(alpha=1.0 / cost, average=True, random_state=0)

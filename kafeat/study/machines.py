@@ -86,8 +86,8 @@ class Learned:
 class Compared(NamedTuple):
     """The results of a learner on raw columns, on features and with the exact kernel, and of boosting.
 
-    `same_rows` is the learner on features, trained only on the rows of `exact`. `boosting` is the reason if it is left
-    out."""
+    `same_rows` is the learner on features, trained only on the rows of `exact`. `boosting` is text, the
+    reason, if it is left out."""
 
     raw: Learned
     boosting: Learned | str
@@ -204,7 +204,7 @@ class Machines:
         features = self._learned(subject.features(), itemsize, every)
         some = self._split.some(every, self._exact_rows)
         exact, same_rows = self._with_kernel(subject, *subject.select_rows(some)), features
-        # With equal training rows, the results show what the approximation costs in score and saves in time.
+        # Also train on features of only these rows, to show what the approximation costs in score and saves in time.
         if some.sum() < every.sum():
             same_rows = self._learned(subject.features(), itemsize, some)
         return Compared(*self._raw[key], features, exact, same_rows)

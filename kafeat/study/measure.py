@@ -48,7 +48,7 @@ def choose_rows(
     splits: int,
     listener: Listener = SILENT,
 ) -> list[Split]:
-    """Read the labels and return the splits of the rows. Their seeds count up from the seed of the recipes."""
+    """Read the labels and return the splits of the rows. The seed of split i is that of the first config plus i."""
     check_split(request.split, request.labels)
     base = candidates[0].config
     known = data.rows_known(request.labels, request.split, base)

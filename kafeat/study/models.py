@@ -130,7 +130,7 @@ def drawn(task: PredictionTask, tested: Tested) -> ModelFigures | None:
 
 
 class _Held(NamedTuple):
-    """Labels compared with intervals. For each level, `covered` marks those inside, and `sizes` holds sizes, (n, k).
+    """Labels compared with intervals. Per level, `covered` marks labels inside, `sizes` has interval sizes, (n, k).
 
     `p_value` tests if errors (n,) are larger than those of held-out training rows. `calibration` is for classes.
     """

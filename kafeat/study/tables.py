@@ -35,7 +35,7 @@ _SAME_TIME, _NO_TIME = 2.0, 0.01
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table of scores: what is scored (such as `raw`), its name, its input columns, and the summary."""
+    """A row of the table of scores: `which` is scored (such as `raw`), with how many columns, in which summary."""
 
     which: str
     name: str

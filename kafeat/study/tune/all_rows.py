@@ -99,7 +99,7 @@ class AllRows:
     problem: Problem
 
     def tested(self, recipes: list[Recipe], size: Size, boosts: bool) -> Predictions:
-        """Fit a map with ridge, or boosting, in a pass over all rows. Return predictions for the held-out rows."""
+        """Fit a map with ridge (or with boosting, if `boosts`) in a pass over all rows. Predict the held-out rows."""
         problem, table = self.problem, self.problem.table
         weight = "balanced" if problem.balanced else "none"
         ridge = {"kind": "ridge", "task": problem.predictor_task, "class_weight": weight}

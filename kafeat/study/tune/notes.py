@@ -104,7 +104,7 @@ def _better_without_a_map(search: Search, choice: Choice) -> Iterator[str]:
             )
 
 
-# If trials learned from a smaller share of the rows, a note explains that the model of all rows is probably better.
+# If trials learned from a smaller share of the rows than this, a note explains that more rows are probably better.
 _MOST_OF_ROWS = 0.6
 
 

@@ -42,8 +42,8 @@ class TuneOptions:
     label: Label = option(MISSING, LABEL)
     columns: int | None = option(
         None, "Number of output columns of the map (default: chosen by the score).",
-        python="Number of output columns of the map. None tries the best map with several numbers, at most 1,024. It "
-        "chooses the most within noise of the best score with a predictor, and the knee of the curve without one.",
+        python="Number of output columns of the map. None tries the best map with several numbers, at most 1,024, and "
+        "chooses the most within noise of the best score or, without a predictor, the knee of the curve.",
         metavar="D", least=2, most=1 << 20,
     )  # fmt: skip
     _: KW_ONLY

@@ -105,7 +105,7 @@ class Problem:
         return SCORES["balanced_accuracy"] if self.balanced else PROPER[self.task.kind]
 
     def spelled(self, trials: int) -> list[str]:
-        """Return the options of the command with which a search of this many trials tries the same maps."""
+        """Return options of `kafeat tune` that repeat the search, limited to this many trials."""
         last = self.start.predictor
         asked = replace(
             self.asked,

@@ -262,7 +262,7 @@ class Tuning(Choice):
         return named(self.losses)["importance"]
 
     def commands(self, config: str = "best.yaml", model: str | None = None) -> list[str]:
-        """Return the commands to run next if the config is in this file. Data in memory or from a pipe have none.
+        """Return the commands to run next with a file `config`: fit, predict, evaluate. Data without a file have none.
 
         The command for new rows needs no label and no dialect, because the model records how text is read.
         """

@@ -143,7 +143,7 @@ class Search(Trials):
     ended_early: bool = False
     rung: str = RUNGS[0].name
     cut_by_time: bool = False
-    """True if the time limit had an effect: the same number of trials without it would have been other trials."""
+    """True if trials were cut or skipped for lack of time, so that as many trials without a limit are others."""
 
     def search(self) -> None:
         """Make the trials of all rungs."""

@@ -64,7 +64,7 @@ class Screen:
 
     @property
     def ranked(self) -> list[Candidate]:
-        """The kernels, best first. Of kernels with equal errors, which may differ only in name, only the first."""
+        """The kernels, best first. Of those with equal errors, which differ only in name, it lists the first."""
         found = {error: one for one, error in reversed(self.errors.items()) if error < inf}
         return [found[error] for error in sorted(found)]
 
@@ -102,13 +102,13 @@ class Screen:
 
     @cached_property
     def _splits(self) -> list[SampleSplit]:
-        """The folds of some rows. Equal rows are in one fold, so that no row is predicted from its copy."""
+        """Cross-validation folds of EXACT_ROWS rows. Equal rows share a fold, so no row is predicted from a copy."""
         sample, seed = self.problem.table.sample, self.problem.seed
         some = np.random.default_rng([seed, 5, 0]).permutation(len(sample.X))[:EXACT_ROWS]
         sample = subset_of(sample, some).sample
         keys, X = sample.keys, sample.X
         if keys is None:
-            texts = isinstance(X, TextRows)  # rows with text count as different
+            texts = isinstance(X, TextRows)  # every row with text counts as different
             rows = np.arange(len(X))[:, None] if texts else np.nan_to_num(np.asarray(X))
             groups = np.unique(rows, axis=0, return_inverse=True)[1]
             keys = RowKeys(groups.reshape(-1).astype(np.float64), ordered=False)

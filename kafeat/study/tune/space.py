@@ -300,7 +300,7 @@ class SearchSpace:
 
     @property
     def _readings(self) -> dict[str, Sequence[Any]]:
-        """The values of `words` and `encoding` that suit the table."""
+        """The values to try for the fields `words` and `encoding`; none if the table has no columns for a field."""
         groups = self.table.groups
         words = _WORDS if groups.texts and groups.without_texts else _WORDS[: 1 + bool(groups.texts)]
         return {"words": words, "encoding": _ENCODINGS if groups.many else ()}
@@ -312,7 +312,7 @@ class SearchSpace:
     def kernels(self, like: Candidate) -> Iterator[Candidate]:
         """Yield pairs of scaler and kernel with the median γ. Text and categories are coded as in `like`."""
         like, groups = replace(like, metric="none", gamma=1.0, union=False), self.table.groups
-        # In tables with other columns, scaling only the numbers is also tried.
+        # If there are also categories or times, try to scale only the numbers.
         for union in (False, True) if groups.mixed and groups.numbers else (False,):
             for scaler, kernel in itertools.product(self.scalers, SMOOTH):
                 yield replace(like, scaler=scaler, map=kernel, union=union)

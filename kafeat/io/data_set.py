@@ -22,7 +22,7 @@ MANIFEST = "_kafeat.json"
 
 
 Keys: TypeAlias = tuple[tuple[str, str, int | float | str | None], ...]
-"""Names, Arrow types and values of the columns that the folders of a part name, such as year=2024."""
+"""Columns from the names of folders: ("year", "int64", 2024) for year=2024. The value is None for Hive's null."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Part:
 
     @classmethod
     def of(cls, source: Location | Part, stamp: str | None = None) -> Part:
-        """Return a location as a part without a name, with its current stamp unless one is given.
+        """Return a location as a part without a name. Its stamp is `stamp` or, by default, that of the file now.
 
         Anything but a file, such as a pipe, has an empty stamp. A part is returned unchanged.
         """
@@ -155,7 +155,10 @@ _WHOLE, _NUMBER, _HIVE_NULL = (
 
 
 def _with_keys(parts: list[Part]) -> Iterator[Part]:
-    """Yield the parts with the keys of folder names (year=2024) that all have. Keys are numbers if all values are."""
+    """Yield the parts, with a column for each key of folder names (year=2024) that all parts have.
+
+    The column holds integers or doubles if all values are numbers, and text otherwise.
+    """
     pairs = [[folder.partition("=") for folder in part.name.split("/")[:-1]] for part in parts]
     every = [{unquote(key): unquote(value) for key, sign, value in one if key and sign} for one in pairs]
     kinds = dict[str, str]()
@@ -174,7 +177,7 @@ def _with_keys(parts: list[Part]) -> Iterator[Part]:
 
 
 def renamed(parts: Iterable[Part], format: str | None, input_format: str | None) -> list[Part]:
-    """Return the parts with their names in an output of that format.
+    """Return the parts with their names in an output of `format`: a.csv becomes a.parquet.
 
     Without `format`, a part keeps its own format, or becomes Parquet if its own is sparse. Two parts with the
     same name are an error.
@@ -223,9 +226,9 @@ def _fixed(pattern: Location) -> tuple[Location, str]:
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """Return true if a name matches a pattern. `**` stands for any number of folders; `*` does not match `/`."""
+    """Return true if a name matches a pattern as a whole. `**` is any number of folders; `*` does not match `/`."""
     names = name.split("/")
-    places = {0}  # how many pieces of the name the pieces of the pattern so far can match
+    places = {0}  # how many of `names` the pieces of the pattern so far can match
     for piece in pattern.split("/"):
         if piece == "**":
             places = set(range(min(places), len(names) + 1)) if places else places

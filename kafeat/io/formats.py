@@ -22,7 +22,7 @@ class Format:
     title: str
     """Name in messages."""
     endings: tuple[str, ...]
-    """Suffixes. A text may also be compressed, with .gz or .zst added."""
+    """Suffixes, such as `.csv`. Text formats also have them with .gz or .zst: see `suffixes`."""
     writer: str
     """Module and class of the writer, below `kafeat.io`; `reader` has the same form."""
     reader: str
@@ -39,11 +39,11 @@ class Format:
     split: bool = False
     """True if a range of rows can be read without the rows before it."""
     typed: bool = True
-    """True if passthrough columns have types. Otherwise, the text of the input is copied."""
+    """True if files store the types of columns. In other formats, passthrough columns are copied as text."""
     sparse: bool = False
-    """True if files store only nonzero numbers. Features are mostly dense, so it is written only on request."""
+    """True if files store only nonzero numbers. An output has such a format only if the user names it."""
     lists: bool = True
-    """True if one column of lists can store all features. A matrix (NPY) is the same in both layouts."""
+    """True if `--layout list` is allowed: one column of lists stores all features. For NPY it changes nothing."""
     passthrough: Literal["columns", "label", "none"] = "columns"
     parquet_types: bool = False
     """True if passthrough columns have the types of Parquet: categories of text, but no times in seconds."""
@@ -96,7 +96,7 @@ _SUFFIXES = {suffix: format for format in FORMATS.values() for suffix in format.
 
 
 def format_of(location: Location, given: str | None = None, option: str = "--output-format") -> Format:
-    """Return the given format, or the one of the suffix. `-` is CSV. Errors name `option`, which gives the format."""
+    """Return the format named `given`, or that of the suffix; `-` is CSV. Errors recommend `option` to name one."""
     if given is not None:
         if given not in FORMATS:
             raise UsageError(f"{location}: expected a format of {', '.join(FORMATS)}, got {given!r}")
@@ -138,13 +138,13 @@ def format_of_stream(head: bytes) -> Format:
 
 
 def format_of_part(place: Location, input_format: str | None, output_format: str | None) -> Format:
-    """Return the format for writing a part: that in which it was read, unless it is sparse or another is given."""
+    """Return the format for writing a part: `output_format`, else that of its input, or Parquet if that is sparse."""
     own = format_of(place, input_format, "--input-format")
     return FORMATS[output_format or ("parquet" if own.sparse else own.name)]
 
 
 def delimiter_of(location: Location, delimiter: str) -> str:
-    """Return the delimiter, or a tab for .tsv files if it is the default."""
+    """Return the delimiter, except for .tsv files with the default delimiter: a tab."""
     tabs = delimiter == "," and suffix_of(location).startswith(".tsv")
     return "\t" if tabs else delimiter
 

@@ -363,7 +363,7 @@ def test_units_of_several_scales_or_of_no_column_are_said(tuned):
     powers = "a;b;y\n" + rows([f"{i}.5{'MB'[i % 7 > 3]}" for i in range(N)], HALVES, Y)
     assert "values such as '0.5M' and '4.5B' have several units: write all in one" in tuned(powers, "y")[0]
     lines = tuned(words, "y", "--unit", "kg", "--unit", "t", "--unit", "g/l")[0]
-    assert "'a': '101 kg' and '0.5 t' are numbers of one scale, as --unit names both" in lines
+    assert "'a': '101 kg' and '0.5 t' are read on one scale, because --unit names both units" in lines
     assert "--unit g/l: no numbers in the first rows have it, in none of a, b, y" in lines
     told = tuned(faults, "y", code=3).splitlines()
     assert ["expected one unit" in line for line in told] == [True, False]
@@ -415,7 +415,7 @@ NAMED = {
         r"no numbers; (--unit '<' --unit '>' --null-values neg.) reads them", "a: numbers, .* 15 missing"),
     "a power": (now_and_then("1.5x10^3", Y), r"got '1.5x10\^3'; write 1.5e3 if .*; (--null-.*) reads", "a: numbers"),
     "shares and per cent": ([f"{i}.1%" if i % 5 else "0.507" for i in range(N)],
-        r"got '0.507'; (--unit %) reads 0.507; 50 % is then 50, beside 0.5: --unit %=0.01 makes it", "a: numbers"),
+        r"got '0.507'; (--unit %) reads 0.507; 50 % is then 50, next to 0.5: --unit %=0.01 makes it", "a: numbers"),
     "a unit and a separator": ([*HALVES[1:], "$1,234.5"], r"(--thousands , --unit '\$') reads 1234\.5", "a: numbers"),
     "a code among numbers": (["0A", *HALVES[1:]], "(--null-values 0A) reads it", "a: numbers, .* 1 missing"),
     "money by the month": ([f"${100 + i * i % 37}/mo" for i in range(N)],

@@ -28,7 +28,7 @@ from kafeat.io.columns.values import plain
 from kafeat.types import Array, Floats
 
 UNKNOWN = -1.0
-"""The code of an unknown or missing category if these are accepted."""
+"""The code of an unknown or missing category, if the step accepts such categories. Otherwise the code is NaN."""
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?(e[-+][0-9]{1,3})?", re.IGNORECASE)
 _POINT_ZERO = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
@@ -59,7 +59,7 @@ class Categories:
 
     @cached_property
     def _numbers(self) -> Mapping[Decimal, int]:
-        """The code of each number that is the value of exactly one category."""
+        """The code of each category that is a number, by its value. A value that two categories share is left out."""
         numbers = [_number(value) for value in self.values]
         counts = Counter(numbers)
         return {n: code for code, n in enumerate(numbers) if n is not None and counts[n] == 1}
@@ -107,11 +107,11 @@ class Vocabulary:
 
     @property
     def crowded(self) -> bool:
-        """True if so many categories are in memory that those of no row in the sample should be forgotten."""
+        """True if memory holds too many categories. The caller should then call `forget_others`."""
         return len(self._known) > self._room
 
     def forget_others(self, codes: Floats) -> None:
-        """Forget all categories except those with these codes."""
+        """Forget all categories except those with these codes, which occur in the fit sample."""
         kept = set(codes.tolist())
         self._known = {category: code for category, code in self._known.items() if code in kept}
         self._room = 2 * max(self._coding.most, len(self._known))
@@ -192,7 +192,7 @@ def spelled(values: pa.Array) -> Array:
 
 
 def _codes(values: pa.Array, known: Mapping[Any, int], code: Callable[[str | None], float]) -> Codes:
-    """Return the code of every value. Each distinct value is converted once, unless it is spelled like a known one."""
+    """Return the code of every value: from `known` if that has the value as it is, else `code` of its spelling."""
     values = _coded(values)
     table: list[float | None] = []
     for value in _builtins(values.dictionary):
@@ -204,7 +204,7 @@ def _codes(values: pa.Array, known: Mapping[Any, int], code: Callable[[str | Non
 
 
 def _coded(values: pa.Array) -> pa.DictionaryArray:
-    """Return the values with a dictionary of only those that occur, because that of a file may cover all its rows."""
+    """Return the values as a dictionary array whose dictionary has no unused values, unlike that of a large file."""
     if pa.types.is_dictionary(values.type):
         used = values.indices.dictionary_encode()
         return pa.DictionaryArray.from_arrays(used.indices, plain(values.dictionary).take(used.dictionary))

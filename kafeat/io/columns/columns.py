@@ -59,7 +59,7 @@ class Column:
         return 1 if self.width is None else self.width
 
     def codes(self, values: pa.Array) -> Codes:
-        """Return the codes of categories. Numbers are spelled with the decimal mark of the text that `fit` read."""
+        """Return the codes of categories. If `fit` read decimal commas, the number 1.5 is the category `1,5`."""
         if self.categories is None:
             raise TypeError(f"column {self.name!r} has no categories")
         if self.dialect.decimal == "," and not is_text(values.type):
@@ -79,7 +79,7 @@ class Columns:
     input_width: int | None
     missing: bool = False
     groups: frozenset[str] = frozenset()
-    """The columns of groups that decide the folds of rows, for messages."""
+    """Names of the columns whose groups decide the folds of rows. Messages explain with them why a column is needed."""
 
     @property
     def n_features(self) -> int:
@@ -88,7 +88,7 @@ class Columns:
 
     @property
     def places(self) -> list[slice]:
-        """The positions of the features of each column."""
+        """For each column, the slice of its features in a row of all features."""
         stops = accumulate(column.n_features for column in self.features)
         return [
             slice(stop - column.n_features, stop) for column, stop in zip(self.features, stops, strict=True)
@@ -96,7 +96,7 @@ class Columns:
 
     @property
     def named_places(self) -> dict[str, slice]:
-        """The positions of the features of each column, by its name: all numbers of a list, or all counts of a text.
+        """For each column, by name, the slice of its features. A list or a text has several features.
 
         If the only column is a list, as in LIBSVM files, each of its numbers counts as a column.
         """
@@ -170,18 +170,18 @@ class Columns:
 
     @property
     def as_read(self) -> Columns:
-        """The columns of the array that `matrix` returns, in which categories are already codes."""
+        """Columns c0, c1, ... of plain numbers, one per feature, for an array in which categories are already codes."""
         features = tuple(Column(f"c{i}", None) for i in range(self.n_features))
         return Columns(features, True, self.n_features, self.missing)
 
     def use(self, X: InputRows) -> None:
-        """Record the categories in these rows (n, d) of the fit sample. A sample of all rows does not need this."""
+        """Record the categories in these rows (n, d) of the fit sample. Not needed if the sample has all rows."""
         for column, place in zip(self.numbers.features, self.numbers.places, strict=True):
             if isinstance(column.categories, Vocabulary):
                 column.categories.use(numbers_of(X)[:, place.start])
 
     def forget(self, sample: Sequence[Floats]) -> None:
-        """Make vocabularies with too many categories forget those that occur in none of these parts of the sample."""
+        """Make vocabularies with too many categories forget those that do not occur in the sample, a list of (n, d)."""
         for column, place in zip(self.numbers.features, self.numbers.places, strict=True):
             if isinstance(column.categories, Vocabulary) and column.categories.crowded:
                 column.categories.forget_others(
@@ -308,7 +308,7 @@ class _Dialects(BaseModel, extra="forbid", strict=True):
     ] = [",", UTF8]
 
     def given(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
-        """Return the columns with their dialects."""
+        """Return the columns, each with its stored dialect. Raise ValueError if the names do not match."""
         names, timed = (
             {column.name for column in columns},
             {column.name for column in columns if column.times},

@@ -21,9 +21,9 @@ ISO = "%Y-%m-%d"
 SECONDS = "%s"
 """The form of times that are seconds since 1970."""
 EPOCHS = {SECONDS: 1.0, "%Q": 1000.0}
-"""The forms of times that are numbers since 1970, and how many of the units make a second."""
+"""The forms of times that are numbers since 1970: seconds and milliseconds, with how many of them make a second."""
 KEEP, UTC = "keep", "UTC"
-"""Time zones besides names: `keep` reads the hours as written, without an offset after them; `UTC` converts to UTC."""
+"""Values of `timezone` that are not names: `keep` reads hours as written, and ignores an offset; `UTC` converts."""
 
 
 UTF8 = "utf-8"
@@ -42,7 +42,7 @@ _READ = re.compile(
 )
 _WORTH = re.compile(rf"(.+)=([+-]?[0-9]+(?:\.[0-9]+)?{_EXPONENT})")
 CODE = "[0-9]{2,}[eE][0-9]+"
-"""The pattern of texts such as 98E02, which are codes: a program would write 9.8E+03, and a person 1e3."""
+"""The pattern of codes such as 98E02, which are not numbers: a program would write that number 9.8E+03."""
 
 
 def check_delimiter(delimiter: str) -> str:
@@ -84,11 +84,11 @@ class Dialect:
     """The rules for reading a column of text. A map records them.
 
     `nulls` are the words for missing values. `decimal` is a point or a comma. `dates` is the `strftime` form of times
-    in text, and `timezone` the zone whose hours they get. `thousands` separates groups of three digits. Each number
-    has one of the `units` next to it; a unit such as K=1000 multiplies the number. With `bare`, some numbers have no
-    unit, or one before and one after. A minus may be U+2212. With `brackets`, (5) is −5; with `trailing`, 5- is −5.
-    With `whole`, training rows had separators of thousands but no decimals, so that 1.234 with another mark is unclear,
-    and not read. `delimiter` and `encoding` are those of the file.
+    in text, and `timezone` the zone to whose local time they are converted. `thousands` separates groups of three
+    digits. Each number has one of the `units` next to it; a unit such as K=1000 multiplies the number. With `bare`, a
+    number may also have no unit, or two. A minus may be U+2212. With `brackets`, (5) is −5; with `trailing`, 5- is −5.
+    `whole` means that training rows had separators of thousands but no decimals. A decimal mark before three digits, as
+    in 1.234, is then an error, because it may separate thousands. `delimiter` and `encoding` are those of the file.
     """
 
     nulls: tuple[str, ...] = NULLS
@@ -111,7 +111,7 @@ class Dialect:
 
     @cached_property
     def plain(self) -> bool:
-        """True if Arrow's parser reads exactly those texts as numbers that are numbers in this dialect."""
+        """True if Arrow can parse numbers as they are written, and no word for missing values looks like a number."""
         return self.decimal == "." and not (self.dressed or any(map(_READ.fullmatch, self.nulls)))
 
     @property
@@ -153,7 +153,7 @@ class Dialect:
 
     @cached_property
     def forms(self) -> str:
-        """The pattern, for Arrow and Python, of a text that is a number. Its groups contain the digits and marks."""
+        """The pattern, for Arrow and Python, of a cell with a number. Its groups hold the number without its unit."""
         gap, sign, number = f"[{BLANKS}]*", f"[+\\-{MINUS}]?", f"({self.number.pattern})"
         sign, behind = (r"\+?", f"|[{MINUS}\\-]?") if self.trailing else (sign, "|")
         number = f"{number}(?:{re.escape(self.decimal)}{DASH}{{1,2}}{behind})"  # such as 5,- for 5
@@ -228,9 +228,9 @@ class Asked:
     def over(self, recorded: Dialect, found: Dialect) -> Dialect:
         """Return the recorded dialect of numbers with the user's options applied.
 
-        The marks are those `found` in the column if the recorded marks are the defaults, or contradict the options. The
-        units are the recorded ones or, if there are none, those of the options; if both differ, the options are meant
-        for other columns. No option exists for brackets and a trailing minus, so these are read if they are found.
+        Marks for decimals and thousands come from `found`, the guess for this column, if the recorded ones are the
+        defaults or contradict the options. Recorded units stay, because the options may name units of other columns;
+        without recorded units, those of the options apply. Brackets and a trailing minus are read if `found` has them.
         """
         mark = recorded.decimal
         knows = recorded.dressed or mark == ","

@@ -27,8 +27,8 @@ class Field:
 
     `spelled` names the type in messages. `code` is a value of a number field that is probably a code, such as 01067,
     and `markers` are numbers in it that may stand for missing values, such as -999. Numbers in text have a `dialect`, a
-    `problem` if it is not clear, and counts of the words for `missing` values. `note` is the reason why text that looks
-    like numbers is not read as such. `zone` is the time zone of timestamps that are instants.
+    `problem` if their dialect is ambiguous, and counts of the words for `missing` values. `note` is the reason why text
+    that looks like numbers is not read as numbers. `zone` is the time zone of timestamps that are instants.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Field:
 
 
 class Table:
-    """The columns of an input. Readers are tables."""
+    """The columns of an input, and everything known about them before rows are read. Base class of readers."""
 
     location: str
     """Name of the input in messages."""
@@ -68,7 +68,7 @@ class Table:
     positional: bool = False
     """True if columns have no names of their own: they are called c0, c1, ... by position."""
     untyped: bool = False
-    """True if the kinds of `fields` are a guess from the first rows."""
+    """True if the types of columns are a guess from the first rows, as in CSV."""
     rows: int | None = None
     """Number of rows, if it is known."""
     row_names: frozenset[str] = frozenset()
@@ -80,19 +80,19 @@ class Table:
     misread: str = ""
     """The problem if the first bytes do not fit the encoding: names and values may then be wrong."""
     parts: str = ""
-    """A description of the files, if there are several."""
+    """A description of the files of a data set, such as `3 files`. Empty for a single file."""
     odd_rows: str = ""
     """A sentence about unusual rows, such as rows with another number of fields."""
 
     def describe_as(self, other: Table) -> None:
-        """Copy the fields of another table, and what is known about them."""
+        """Copy all attributes of another table except its location and number of rows."""
         self.fields, self.positional, self.untyped = other.fields, other.positional, other.untyped
         self.row_names, self.asked, self.fitting = other.row_names, other.asked, other.fitting
         self.misread, self.odd_rows, self.parts = other.misread, other.odd_rows, other.parts
 
     @property
     def width(self) -> int:
-        """The number of values in a row, as far as it is known."""
+        """The number of values in a row. A list of unknown length counts as one."""
         return sum(field.width or 1 for field in self.fields)
 
     @property
@@ -115,7 +115,7 @@ class Table:
         )
 
     def first_texts(self, name: str) -> Sequence[str]:
-        """Return the first values of a column of text, or nothing if they are not known."""
+        """Return the first values of a column of text. Empty here: readers that know such values override it."""
         return ()
 
     def expect(self, absent: Sequence[str]) -> None:
@@ -191,7 +191,7 @@ def refuse_slips(table: Table, absent: Iterable[str], features: Iterable[str], o
 
 
 def excluding(names: Iterable[str]) -> str:
-    """Return advice to leave columns out, if their names can be listed."""
+    """Return advice to leave columns out, or an empty text if no name fits on a command line."""
     columns = [name for name in names if name and "," not in name and shown(name) == name]
     which = "this column" if len(columns) == 1 else "these columns"
     return f"; --exclude {shell_word(','.join(columns))} leaves {which} out" if columns else ""

@@ -54,10 +54,10 @@ _FORMS = tuple(
 _NUMBER = re.compile("|".join(form.number.pattern for form in _FORMS))
 _CLOCK = re.compile(r"\d\d?\.[0-5]\d ?uhr", re.ASCII | re.IGNORECASE)
 _FLAG_BEHIND = re.compile(r"(?<=[0-9 ])(?:\+|\(?[A-Za-z]{1,2}\))$")
-"""A plus, or a letter in brackets, after a number."""
+"""A flag at the end of a value: the plus of 3+, or letters with a bracket, as in 5 (p)."""
 _BOOLEAN = re.compile("true|false", re.IGNORECASE)
 _YES_OR_NO = re.compile("true|false|[tfyn]|yes|no|on|off", re.IGNORECASE)
-"""Values of a column of booleans. They are not words for missing values."""
+"""Values of a column of booleans. The advice is to write 1 or 0 for them, not to read them as missing."""
 _HOURS, _MINUTES = r"\d{1,3} ?(?:h|hrs?|std\.?|hours?)", r"\d{1,3} ?(?:m|mins?|min\.|minutes?)"
 LENGTH = re.compile(rf"{_HOURS}(?: ?{_MINUTES}|\d\d)?|{_MINUTES}", re.ASCII | re.IGNORECASE)
 POWER = re.compile(rf"([0-9.,]+)[{BLANKS}]*[x×*·][{BLANKS}]*10\^?([+-]?[0-9]+)")
@@ -73,9 +73,10 @@ TOTALS = re.compile(
 
 
 class NumberForm(NamedTuple):
-    """The dialect of the numbers of a column, or None if the column stays text, and the problem if it is not clear.
+    """How a column writes numbers. `dialect` is None if the column stays text.
 
-    `shown` is a value that shows the problem, and `note` is a remark about the column.
+    `problem` is a message if several readings are possible, and `shown` is a value that has this problem. `note` is a
+    remark about the column, such as how the user could get numbers from it.
     """
 
     dialect: Dialect | None = None
@@ -85,13 +86,13 @@ class NumberForm(NamedTuple):
 
 
 class _Word(NamedTuple):
-    """A value that contains one number: `core` is its digits and marks, and `units` are the texts around these."""
+    """A value that contains one number. In `€ 1,234.50`, `core` is `1,234.50` and `units` are ("€",)."""
 
     text: str
     core: str
     units: tuple[str, ...]
     known: bool
-    """True if the unit is unmistakable, or the user gave it."""
+    """True if the unit can only be a unit, such as kg, or an option names it."""
     brackets: bool
     trailing: bool
     """True if a minus follows the number."""
@@ -110,7 +111,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm:
     given_as = dict(zip(factors_of(asked.units), asked.units, strict=False))
     asked = replace(asked, units=tuple(given_as))
     words, shares = list[_Word](), Counter[tuple[str, ...]]()
-    for texts in ([*counts][:_SOME], [*counts]):  # the first show whether most columns are text
+    for texts in ([*counts][:_SOME], [*counts]):  # most columns of text need only the first values
         tails = _tails(texts, counts)
         words = [word for word in (_word(text, asked.units, tails) for text in texts) if word is not None]
         shares.clear()
@@ -121,7 +122,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm:
         given = sum(share for units, share in shares.items() if {*units} <= {*asked.units})
         if 2 * max([*shares.values(), amounts, given]) <= total:
             return _of_many_forms(words, texts)
-    # The other units in the options belong to other columns.
+    # Units that only the options have belong to other columns.
     own = [units for units in shares if units and {*units} <= {*asked.units}]
     unit = () if own else shares.most_common(1)[0][0]
     same = [unit, *own, *(one for one in sorted(shares) if _is_plural(one, unit) or _is_plural(unit, one))]
@@ -172,7 +173,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm:
 
 
 def _tails(texts: Sequence[str], counts: Mapping[str, int]) -> list[str]:
-    """Return the text with digits, brackets or a plus that follows the number in nearly all values, such as m2."""
+    """Return [unit] if nearly all values have a unit with digits, brackets or signs, such as m2, otherwise []."""
     tails = Counter[str]()
     for match in filter(None, map(_TAIL.fullmatch, texts)):
         tails[match[1]] += counts[match[0]] * bool(re.search(_ODD, match[1]))
@@ -181,13 +182,13 @@ def _tails(texts: Sequence[str], counts: Mapping[str, int]) -> list[str]:
 
 
 def _of_one_scale(own: Sequence[tuple[str, ...]], taken: Sequence[_Word]) -> str:
-    """Return a remark if the user gave several units whose numbers a column mixes, such as kg and g."""
+    """Return a remark if a column mixes two units of the options that have no factors, such as kg and g."""
     first = {word.units: repr(word.text[:40]) for word in reversed(taken) if word.units in own}
     for one, other in combinations(sorted(first), 2):
         if not {*one} & {*other} and not all(map(FLAG.fullmatch, one + other)):
             return (
-                f"{first[one]} and {first[other]} are numbers of one scale, as --unit names both: if these differ, "
-                f"{options('unit', worth_of([one, other]) or [f'{other[-1]}=FACTOR'])} multiplies one"
+                f"{first[one]} and {first[other]} are read on one scale, because --unit names both units: "
+                f"if they differ, {options('unit', worth_of([one, other]) or [f'{other[-1]}=FACTOR'])} multiplies one"
             )
     return ""
 
@@ -266,7 +267,7 @@ def _word(text: str, asked_units: Sequence[str], tails: Sequence[str] = ()) -> _
     if before and after and not (asked or first):
         return None
     known = asked or (first if before and not after else not before and is_unit("", after))
-    beside = inner or " " in before or text[match.start(4) - 1] not in BLANKS  # as in B-02, Main Street 5
+    beside = inner or " " in before or text[match.start(4) - 1] not in BLANKS  # names: B-02, Main Street 5
     name = before and beside and not FLAG.fullmatch(before)
     return (
         None
@@ -276,9 +277,9 @@ def _word(text: str, asked_units: Sequence[str], tails: Sequence[str] = ()) -> _
 
 
 def respelled(text: str) -> str:
-    """Return a number without the spelling of Excel, HTML, hexadecimal digits or other scripts; or the text as it is.
+    """Return a number in usual digits, such as 26 for 0x1A, ="26" or full-width digits. Other text is unchanged.
 
-    The number of a length of time such as PT26M42S is its seconds.
+    A length of time such as PT26M42S becomes its number of seconds.
     """
     if (lasting := _LASTING.fullmatch(text)) and any(lasting.groups()):
         parts = zip(lasting.groups(), (86400, 3600, 60, 1), strict=True)
@@ -311,7 +312,7 @@ def missed(words: Sequence[str], dialect: Dialect = USUAL, column: tuple[Table, 
 
 
 def _unread(text: str, dialect: Dialect, texts: Iterable[str]) -> list[str]:
-    """Return this text, and all others that are neither a number nor a word for a missing value."""
+    """Return `text`, and those of `texts` that are neither numbers nor words for missing values, each once."""
     number = re.compile(dialect.forms)
     odd = [one for one in texts if not (number.match(one) or dialect.is_missing(one))]
     return [*dict.fromkeys([text, *odd])]
@@ -320,7 +321,7 @@ def _unread(text: str, dialect: Dialect, texts: Iterable[str]) -> list[str]:
 def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str] | None = None) -> str:
     """Return advice on a value that is not a number in a dialect: how to read it, or how to declare it missing.
 
-    The advice does not contradict the first values of the column, and covers other words among these values.
+    Options in it still read the numbers among the first values of the column, and cover the other words there.
     """
     texts = [*dict.fromkeys(map(str.strip, column[0].first_texts(column[1])))] if column else list[str]()
     odd = [one for one in _unread(text, dialect, texts) if one == text or not TOTALS.fullmatch(one)]
@@ -344,7 +345,7 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
         return f"; others are in {own[0]}: write all in one unit{worth and f', or fit with {worth}'}"
     absent = bool(own) and not (word.units or dialect.bare)
     unit = options("unit", dialect.units[:1] if absent else units)
-    # Any option makes kafeat examine the column, and then it also finds brackets.
+    # Brackets have no option: any option makes kafeat examine the column, and then it also finds brackets.
     marks = {dialect.plain_digits(word.core): "" if unit else f"--decimal {dialect.decimal}"}
     unlike = ""
     if not dialect.number.fullmatch(word.core):
@@ -353,10 +354,10 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
         marks, unlike = _by_mark(word.core, dialect, texts, given)
     below = word.brackets or word.trailing or re.search(rf"[-{MINUS}][^0-9]*$", text.partition(word.core)[0])
     minus = "-" if below else ""
-    scale = "; 50 % is then 50, beside 0.5: --unit %=0.01 makes it 0.5" if "%" in unit else ""
+    scale = "; 50 % is then 50, next to 0.5: --unit %=0.01 makes it 0.5" if "%" in unit else ""
     if units and units[0].isalpha() and not (flags or dialect.units):
-        scale = f"; the others are then in {units[0]}, too"
-    # a number such as -999 may stand for a missing value
+        scale = f"; numbers without a unit are then in {units[0]} as well"
+    # a number such as 999 without the unit of its column may stand for a missing value
     marker = null if absent and re.fullmatch("99+(?:[.,]0*)?", word.core) else ""
     also = null_options(column and column[0], listed) if listed and may_miss else ""
     told = "".join(
@@ -410,7 +411,7 @@ def _of_word(
 def _by_mark(
     core: str, dialect: Dialect, texts: Iterable[str], given: str | None
 ) -> tuple[dict[str, str], str]:
-    """Return options that read `core` and all numbers in `texts`, by the number read, and why if there are none.
+    """Return {"1234": "--thousands ,"} for the `core` 1,234 if all numbers in `texts` agree, and advice if none fits.
 
     `given` is the decimal mark of the user's options.
     """
@@ -438,7 +439,7 @@ def _by_mark(
 
 
 def _marks(words: Sequence[_Word], asked: Asked, unit: bool) -> NumberForm:
-    """Return the decimal mark and thousands separator of numbers. Options matter only if two readings are possible."""
+    """Return the decimal mark and thousands separator of numbers. Options decide only between several readings."""
     cores = "\n".join(word.core for word in words)
     forms = [
         form

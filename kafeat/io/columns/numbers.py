@@ -25,7 +25,10 @@ Doubles = npt.NDArray[np.float64]
 
 
 def far_ends(known: Floats, marks: Collection[float] = ()) -> list[float]:
-    """Return the minimum and the maximum if they repeat, lie far from all other values, and are in `marks` (if any)."""
+    """Return the minimum, the maximum, both or none: those that repeat and lie far from all other values.
+
+    If `marks` is not empty, the result only has numbers that are also in `marks`.
+    """
     ends = {float(known.min()), float(known.max())} if len(known) else set[float]()
     ends &= {*marks} if marks else ends
     others = (
@@ -67,7 +70,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def field_from(field: pa.Field, width: int | None) -> Field:
-    """Return the field for an Arrow field. `width` is the length found in lists of variable length."""
+    """Return the field for an Arrow field. `width` is the length of lists whose type does not state it."""
     kind = storage_of(field.type)
     if is_number(kind):
         return Field(field.name, "number", None, str(kind))
@@ -267,7 +270,7 @@ def stored(values: pa.Array) -> npt.NDArray[Any]:
 
 
 def valid(values: pa.Array) -> npt.NDArray[np.bool_]:
-    """Return a mask of the entries that are not null, for a column that has nulls."""
+    """Return a mask (n,) that is true where a value is not null. The column must have at least one null."""
     return np.from_dlpack(values.is_valid().cast(pa.uint8())).view(np.bool_)
 
 
@@ -287,7 +290,7 @@ def first_of_rows(bad: Mask) -> Iterator[tuple[int, int]]:
 
 
 def refused(values: pa.Array, width: int | None, numbers: Floats, dialect: Dialect) -> Mask:
-    """Return a mask of the entries of `numbers`, (n, k) as read from `values`, that are neither finite nor missing."""
+    """Return a mask (n, k) of the entries of `numbers` that are invalid: neither finite nor missing in `values`."""
     infinite = np.isinf(numbers)
     if width is not None:
         import pyarrow.compute as pc  # slow to import

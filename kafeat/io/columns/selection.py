@@ -36,9 +36,9 @@ def choose(
 ) -> Columns:
     """Choose the columns to fit on: those in `include`, or all numeric ones except row names, `exclude` and labels.
 
-    The columns that `read` names are features, whatever their type: categories, whose vocabularies grow while the table
-    is read (see `Columns.settled`), times in the hours of a zone, and texts as the counts of their n-grams. All names
-    may be shell patterns. Columns in `exclude` may be absent, so that one config serves files with labels and without.
+    Columns that `read` names are features of any type: categories, whose vocabularies grow while the table is read (see
+    `Columns.settled`), times, and texts as counts of n-grams. All names may be shell patterns. Columns in `exclude` may
+    be absent, so that one config serves files with labels and without.
     """
     require(table, labels, "--label")
     left_out = {*_expanded(table, exclude, "columns.exclude"), *labels}
@@ -95,7 +95,10 @@ def _special(
     left_out: set[str],
     kind: str,
 ) -> dict[str, Any]:
-    """Return the columns that a step names, which must be features, with their values if `requested` is a mapping."""
+    """Return the columns that a step names by name or pattern, each with its value in `requested`, None for a list.
+
+    A name or pattern without a feature is an error.
+    """
     special = dict[str, Any]()
     how = requested if isinstance(requested, Mapping) else dict.fromkeys(requested)
     included = None if include is None else set(include)
@@ -114,7 +117,7 @@ def _special(
 
 
 def _numeric(table: Table, left_out: set[str], special: set[str]) -> list[Field]:
-    """Return all numeric fields and those that a step names, but not those left out and the row names."""
+    """Return the numeric fields and those that a step names (`special`), without `left_out` and the row names."""
     excluded = left_out | (table.row_names - special)
     fields = [f for f in table.fields if (f.numeric or f.name in special) and f.name not in excluded]
     if not table.positional:
@@ -284,7 +287,7 @@ def _candidates(table: Table, columns: Columns, left_out: set[str]) -> list[Fiel
 
 
 def _with_width(fields: list[Field], n_features: int) -> list[Field]:
-    """Give the only list column of unknown length the number of features that the other columns leave."""
+    """Return the fields. If one list has no known length, it gets the features that other columns leave."""
     unknown = [field for field in fields if field.kind == "list" and field.width is None]
     rest = n_features - sum(field.width or 1 for field in fields if field not in unknown)
     if len(unknown) != 1 or rest < 1:
@@ -308,7 +311,7 @@ def _read_as(table: Table, columns: Columns, fields: Sequence[Field]) -> Columns
 def _as_asked(table: Table, columns: Columns) -> Columns:
     """Return the columns with dialects in which the user's options for this table replace those of the map."""
     if not columns.times and replace(table.asked, dates=()) == NOTHING_ASKED:
-        return columns  # most tables in memory, where every millisecond counts for a few rows
+        return columns  # a shortcut for tables in memory: for a few rows, every millisecond counts
     features = []
     for column, field in zip(
         columns.features, fields_of(table, (c.name for c in columns.features)), strict=True
@@ -317,7 +320,7 @@ def _as_asked(table: Table, columns: Columns) -> Columns:
         if asked.nulls is not None:
             dialect = replace(dialect, nulls=asked.nulls)
         if (asked.decimal or asked.thousands or asked.units) and table.untyped:
-            # If the column is not clear, rows that do not fit the options are rejected one by one.
+            # If the column is ambiguous, only the options apply: rows that they cannot read are rejected one by one.
             dialect = asked.over(dialect, asked.numbers if field.problem else field.dialect)
         if asked.dates and column.times:
             dialect = replace(dialect, dates=date_form(table, field, dialect.dates))
@@ -343,7 +346,7 @@ def _by_name(table: Table, columns: Columns) -> list[Field]:
 
 def _fits(table: Table, field: Field, column: Column) -> bool:
     if field.kind == "list":
-        # There may be no rows to show a length. A row of another length is rejected when it is read.
+        # The length is None if the table has no rows. A row of another length is rejected when it is read.
         return column.width is not None and field.width in (None, column.width)
     # A guess from the first rows must not reject a column. A row with text is rejected when it is read.
     return column.width is None and (field.numeric or (table.untyped and field.kind == "text"))

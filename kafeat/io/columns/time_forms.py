@@ -51,9 +51,9 @@ _DIGITS = {
 _OFTEN_NUMBERS = ("%Y%m", "%d%m%Y", "%m.%Y", "%H.%M", *EPOCHS)
 """Forms of `_DIGITS` that ordinary numbers also match, so they are only read if an option names them."""
 _LEAST_Q = 1e11
-"""Next to seconds, smaller numbers are not milliseconds: as seconds, this is the year 5138, and else 1973."""
+"""If options name both %s and %Q, smaller numbers are seconds, others milliseconds: 1e11 milliseconds is 1973."""
 _ORDERS = {4: ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y"), 2: ("%d{0}%m{0}%y", "%m{0}%d{0}%y", "%y{0}%m{0}%d")}
-"""Forms such as 31/12/2024, by the number of digits of the year. A number above 12 or 31 shows the order."""
+"""Possible forms of dates such as 31/12/2024, by the number of digits of the year. A 31 cannot be a month."""
 _THREE_NUMBERS = re.compile(
     rf"\d{{1,2}}([./-])\d{{1,2}}\1(\d{{4}}|\d\d){TIME_OF_DAY}", re.ASCII | re.IGNORECASE
 )
@@ -100,13 +100,13 @@ class Guess(NamedTuple):
 
 
 def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
-    """Return the form that most of the distinct texts have. Of equally good forms, one from the options wins."""
+    """Return the form that most of the distinct texts have. Of equally frequent forms, one from the options wins."""
     words = _present(texts, asked)
     some = words[:_SOME]
     found = [(word[:3].lower(), match[1]) for word in some if (match := _WEEKDAY.match(word))]
     days = [
         mark for word, mark in found if mark != " " or word not in MONTHS
-    ]  # in Jul 31 the word is a month, in mar, 31 a weekday
+    ]  # in `Jul 31` the word is a month, in `mar, 31` a weekday (Spanish martes)
     weekday = f"%a{days[0]}" if 2 * len(days) > len(some) else ""
     dates = (_WEEKDAY.sub("", word, count=1) if weekday else word for word in some)
     marks = {(match[1], len(match[2])) for match in map(_THREE_NUMBERS.fullmatch, dates) if match}
@@ -125,13 +125,13 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     if other is not None and any(own):
         both = f"{words[own.index(True)][:40]!r} and {other[:40]!r}"
         return Guess(best, share, f"expected times in one form, got {both}: write all in one form", note)
-    alike = [form for form in have if any(own) and have[form] == own]  # they read the same texts as `best`
+    alike = [form for form in have if any(own) and have[form] == own]  # they read the same texts
     if best in asked.dates or len(alike) < 2:
         return Guess(best, share, "", note)
     alike = [
         form for form in alike if not form.removeprefix(weekday).startswith("%y") or "-" in form
-    ]  # a short year comes first only with hyphens
-    alike.sort(key=lambda form: "%m" in form.partition("%d")[0])  # forms with the day first
+    ]  # a year of two digits comes first only with hyphens, as in 24-12-31
+    alike.sort(key=lambda form: "%m" in form.partition("%d")[0])  # forms with the day first come first
     problem = (
         f"expected a time, got {words[own.index(True)]!r}, and no value tells the day from the month"
         f"{' or the year' if len(alike) > 2 else ''}: --date-format {' or '.join(map(shell_word, alike))}"
@@ -159,7 +159,7 @@ def _unread(
 
 
 def _have(words: Sequence[str], form: str, asked: Asked) -> list[bool]:
-    """Return which words are times in this form. If options name seconds and milliseconds, the size decides."""
+    """Return for each word whether it is a time in this form. `_LEAST_Q` tells %s from %Q if options name both."""
     dialect, both = replace(asked.dialect, dates=form), {*EPOCHS} <= {*asked.dates} and form in EPOCHS
     times = [parse_time(word, dialect)[0] * EPOCHS.get(form, 1.0) for word in words]
     return [
@@ -188,7 +188,7 @@ def are_times(texts: Sequence[str], asked: Asked) -> tuple[bool, str]:
         every = (all(_have([word], one, asked)[0] for word in words) for one in named if words)
         return bool(form) or any(every), ""
     several = len(words) > 2 and (form != "%Y%m" or words[0][:4] < words[-1][:4])
-    several &= form != "%H.%M" or words[0][0] == "0"  # other numbers have no zero before the first digit
+    several &= form != "%H.%M" or words[0][0] == "0"  # only times begin with 0
     return False, f"looks like times: --date-format {form} reads {words[0]}" if several else ""
 
 

@@ -55,8 +55,8 @@ PARTS = {
     "z": r"(?:(?P<utc>Z|UTC|GMT)|(?P<sign>[+-])(?P<zone_hours>\d\d)(?::?(?P<zone_minutes>\d\d))?|(?P<zone>"
     rf"{ZONES}))",
 }  # fmt: skip
-"""The pattern of each letter after % in a date format. Lengths are limited, as formats in model files are untrusted."""
-# A time of day after a date, with all that Arrow's own parser accepts, and more.
+"""The pattern of each letter after % in a date format. Repeats are limited, because a model file is untrusted."""
+# An optional time of day after a date. It accepts at least what Arrow's parser accepts, because Arrow is tried first.
 TIME_OF_DAY = (
     rf"(?:(?:T|,? (?:(?:klo?|um|om|at|à|às|a las|alle)\.? )?){PARTS['H']}"
     rf"(?:(?P<mark>[:.h]){PARTS['M']}(?:(?P=mark){PARTS['S']}(?:\.{PARTS['f']})?)?)?"
@@ -69,7 +69,7 @@ _OF_TEXT = (*(pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (Non
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC_ZONE)
 _ZONE = re.compile(r"[A-Za-z0-9_+\-/:]{1,64}")
 _MOST_SECONDS = 1e12
-"""From this number of seconds on, times are beyond the years that a map accepts, and are not converted to a zone."""
+"""Times from here on (in seconds) are beyond the years that a map accepts, so they are not converted to a zone."""
 
 
 def to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
@@ -90,7 +90,7 @@ def to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
 
 
 def column_seconds(column: pa.ChunkedArray, dialect: Dialect) -> Seconds:
-    """Return the values of a column in seconds, as `to_seconds` does."""
+    """Return the values of all chunks of a column in seconds, as `to_seconds` does for one."""
     return np.concatenate([np.empty(0), *(to_seconds(part, dialect) for part in decoded(column).chunks)])
 
 
@@ -132,7 +132,7 @@ def _joined(counts: npt.NDArray[np.int64], per_second: int, values: pa.Array) ->
 
 
 def _without_carry(whole: npt.NDArray[np.int64], fraction: Seconds) -> Seconds:
-    """Return whole seconds plus fractions. Rounding never carries a time into the next second."""
+    """Return the sum of whole seconds and fractions below 1, rounded so that it stays below the next second."""
     seconds = whole + fraction
     return np.where(seconds < whole + 1.0, seconds, np.nextafter(whole + 1.0, -np.inf))
 
@@ -180,7 +180,7 @@ def time_pattern(form: object) -> re.Pattern[str]:
     letters = re.findall("%(.?)", form)
     once = f"{expected}, each of them once, got {form!r}"
     signs = [letter for letter in letters if letter != "%"]
-    if len(set(signs)) < len(signs):  # otherwise every split of a text between adjacent names would be tried
+    if len(set(signs)) < len(signs):  # %a%a would try every split of a text
         raise ValueError(once)
     if form not in EPOCHS:
         clock = set("HI") & set(letters) and not set("Yymbd") & set(letters)  # a time of day, of 1970-01-01
@@ -189,7 +189,7 @@ def time_pattern(form: object) -> re.Pattern[str]:
             raise ValueError(f"{expected}, got {form!r}")
     pieces = re.split("%(.)", form)
     pattern = "".join(PARTS.get(piece, "") if i % 2 else re.escape(piece) for i, piece in enumerate(pieces))
-    if _JOINED.search(form):  # else 1 or 2 digits could be read in several ways
+    if _JOINED.search(form):  # in %d%m, days and months need two digits each
         pattern = pattern.replace(r"\d{1,2}", r"\d\d") + r"(?:\.0)?"
     if not set("HI") & set(letters):
         pattern += TIME_OF_DAY
@@ -202,7 +202,7 @@ def time_pattern(form: object) -> re.Pattern[str]:
 
 
 def parse_time(text: str, dialect: Dialect) -> tuple[float, bool]:
-    """Return a time in seconds, or NaN, and whether it is an instant: a number, or text with an offset to apply."""
+    """Return a time in seconds, or NaN, and true if it is in UTC: a number, or text whose offset was subtracted."""
     found = time_pattern(dialect.dates or ISO).fullmatch(text)
     if dialect.dates in EPOCHS or (found is None and not dialect.dates):
         number = doubles([text])  # not `to_doubles`, which reads true as 1
@@ -219,8 +219,11 @@ def parse_time(text: str, dialect: Dialect) -> tuple[float, bool]:
 
 
 def _written(parts: Mapping[str, str | None]) -> tuple[int, float, int | None] | None:
-    """Return the seconds since 1970 in a text, their fraction, and the seconds of its offset; None without a time."""
-    number = {"year": 1970, "month": 1, "day": 1}  # the date of a bare time of day
+    """Return whole seconds since 1970, their fraction, and the offset in seconds (None if the text has none).
+
+    `parts` are the named groups of a date pattern. The result is None if there is no such date, such as 30 February.
+    """
+    number = {"year": 1970, "month": 1, "day": 1}  # the date if the text is only a time of day
     number |= {name: int(part) for name, part in parts.items() if part is not None and part.isdigit()}
     month = (parts.get("name") or "").lower()
     if month:

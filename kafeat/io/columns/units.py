@@ -29,17 +29,17 @@ _SIDES = _table((1.0, "CR Cr H Haben"), (-1.0, "DR Dr S Soll"))
 _INDIAN = _table((1e3, "k K"), (1e5, "L Lac Lacs lakh Lakh"), (1e7, "Cr cr Crore"))
 _COMPASS = _table((1.0, "N E °N °E"), (-1.0, "S W °S °W"))
 _SCALES = (_SIDES, _MANY, _INDIAN, _COMPASS, _PREFIXES, _LENGTHS)
-"""Tables of the factors of units: sides, powers of ten, points of the compass, prefixes, and times in seconds."""
+"""Tables of the factors of units: credit and debit, powers of ten, compass points, prefixes, and times in seconds."""
 BOUNDS = "<>≤≥"
 FLAG = re.compile(f"[{BOUNDS}~≈↑↓*']|H{{1,2}}|L{{1,2}}|(?:ca|approx|circa|etwa)\\.?|[+^†‡]|\\(?[A-Za-z]\\)")
-"""Signs next to numbers that are not units: bounds such as <, and marks of laboratories such as H for high values."""
+"""Text next to numbers that is not a unit: bounds such as <, `ca.`, and flags of laboratories such as H for high."""
 MARK = re.compile(f"{FLAG.pattern}|(?!{'|'.join(sorted(POWERS))})[A-Za-z]")
 """The pattern of a `FLAG` or a single letter, by which laboratories qualify some values of a column."""
 
 
 @lru_cache(maxsize=256)
 def is_unit(before: str, after: str) -> bool:
-    """Return true for a currency and, after a number, for words and signs of units."""
+    """Return true for a currency and, after a number, for words and signs such as kg and %. Not for `POWERS`."""
     unit = (before + after).removesuffix(".")
     if any(unicodedata.category(char) == "Sc" for char in unit) or _CURRENCIES.fullmatch(unit):
         return True
@@ -50,7 +50,7 @@ def is_unit(before: str, after: str) -> bool:
 
 
 def worth_of(found: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return values of --unit that convert these units into each other, such as K=1000 and M=1e6; none if unknown."""
+    """Return values of --unit that convert these units to one scale, such as K=1000 and M=1e6; [] if unknown."""
     every = {unit for units in found for unit in units}
     signs = {unit for unit in every if len(unit) == 1 and unicodedata.category(unit) == "Sc"}
     money = signs | {unit for unit in every if _CURRENCIES.fullmatch(unit)}

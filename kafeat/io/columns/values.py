@@ -18,7 +18,7 @@ _MICROSECONDS = (
     (r"(\.\d{3})($|[Z+-])", r"\1000\2"),
     (r"(\.\d{6})000($|[Z+-])", r"\1\2"),
 )
-"""Patterns of times of day with other fractions than microseconds, and replacements with microseconds."""
+"""Patterns of times with other than six decimals of a second, and replacements that have six."""
 
 
 def widened(values: pa.Array) -> pa.Array:
@@ -33,13 +33,13 @@ def as_text(values: pa.Array, null: str | pa.Scalar | None = None) -> pa.Array:
 
 
 def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column as plain values, with categories, runs and views resolved."""
+    """Return a column with simpler types: categories, runs and views become the values that they stand for."""
     kind = plain(pa.nulls(0, column.type)).type
     return pa.chunked_array([plain(chunk) for chunk in column.chunks], kind)
 
 
 def plain(values: pa.Array) -> pa.Array:
-    """Return an array as plain values, with categories, runs and views resolved."""
+    """Return an array with a simpler type: categories, runs and views become the values that they stand for."""
     kind = values.type
     if pa.types.is_dictionary(kind):
         return pa.DictionaryArray.from_arrays(values.indices, plain(values.dictionary)).dictionary_decode()
@@ -74,7 +74,7 @@ def text_values(column: pa.ChunkedArray) -> Array:
 
 
 def numbers_or_text(column: pa.ChunkedArray) -> Array:
-    """Return a column as numbers, as text like `text_values`, or as text made of other values.
+    """Return a column as `column_values` does, but with other types, such as times, as text.
 
     Times become text with microseconds, because parts of a data set may store equal times in different units.
     """
@@ -92,8 +92,8 @@ def numbers_or_text(column: pa.ChunkedArray) -> Array:
 
 
 def _numbers(column: pa.ChunkedArray) -> Array:
-    """Return numbers as they are stored. Decimals become whole numbers if their type has no fractions."""
-    if pa.types.is_float32(column.type):  # the same number as in text: 0.1, not 0.10000000149
+    """Return numbers in the stored type, but float32 as float64, and decimals as integers or, with a scale, float64."""
+    if pa.types.is_float32(column.type):  # the double of the same spelling: 0.1, not 0.10000000149
         column = column.cast(pa.string()).cast(pa.float64())
     if not pa.types.is_decimal(column.type):
         return column.to_numpy()
@@ -122,7 +122,7 @@ def missing_rows(column: pa.ChunkedArray, words: Collection[str] = ()) -> Array:
 
 
 def different_decimals(column: pa.ChunkedArray) -> set[Decimal]:
-    """Return the distinct values of a column of decimals, or none for another column."""
+    """Return the distinct values of a column of decimals, or an empty set for other types."""
     column = decoded(column)
     return set(column.unique().to_pylist()) if pa.types.is_decimal(column.type) else set()
 
@@ -131,7 +131,10 @@ _MISSING = np.float64(np.nan).view(np.uint64)
 
 
 def bits_or_text(column: pa.ChunkedArray) -> Array:
-    """Return a 64-bit key for each number, the same for equal whole numbers of any type, or text for other columns."""
+    """Return a 64-bit key (n,) for each number, or objects of text for other columns.
+
+    Equal whole numbers have one key in all types, and no digits of large ones are lost. Null is the key of NaN.
+    """
     column = column if is_text(column.type) else decoded(column)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())

@@ -20,7 +20,6 @@ from kafeat.maths import Hashes, KernelRidge, Kind, NormalEquations, PredictionT
 from kafeat.model import FittedPredictor
 from kafeat.types import Array, Floats, Mask
 
-# Share of the rows to test models on.
 _TEST_SHARE = 0.2
 
 
@@ -106,7 +105,7 @@ class Split:
         return Folded(folds.parts(self.hashes if self.keys is None else self.keys.values), folds)
 
     def some(self, of: Mask, most: int) -> Mask:
-        """Return a mask of at most `most` of these rows, those with the largest hashes."""
+        """Return the mask `of`, limited to its `most` rows with the largest hashes if it has more."""
         return of if int(of.sum()) <= most else _last(of, most, self.hashes)
 
     def validation_rows(self, part: int) -> Mask:
@@ -306,6 +305,6 @@ def equivalent_predictor(predictor: FittedPredictor) -> str | None:
     """
     kind: Kind = "regression" if predictor.labels.classes is None else "classification"
     penalty = float(predictor.fitted.state["lambda"])
-    # Scikit-learn has one vector of weights for two classes. Here there are two, ±w/2, with half the squared norm.
+    # For two classes, scikit-learn has one vector of weights w, and kafeat has ±w/2, with half the squared norm.
     half = predictor.fitted.step.kind == "logistic" and predictor.n_outputs == 2
     return equivalent_learner(predictor.fitted.step.kind, kind, penalty / 2.0 if half else penalty)

@@ -100,7 +100,7 @@ _POSSIBLE = (0.05, 0.95)
 
 
 def _learning(search: Search, chosen: Trial) -> list[Trial]:
-    """Return the trials of the chosen map in ascending order of training rows. The last trial has all training rows."""
+    """Try the chosen map on fewer training rows. Return the trials by ascending rows; the last one has all rows."""
     if not search.complete:
         return []
     shares = [share for share in _SHARES if share * chosen.size.rows >= _LEAST_LEARNED]
@@ -145,7 +145,7 @@ def of_rows(scoring: Score, learning: Sequence[Trial]) -> list[str]:
 
 
 def _points(search: Search, candidate: Candidate) -> list[Trial]:
-    """Return the trials of a map with several numbers of columns, ascending."""
+    """Try a map with several numbers of columns, and return the trials in ascending order of columns."""
     last, points = search.best_score.size, dict[int, Trial]()
     fixed = candidate.map in FIXED or not search.complete
     widths = [last.width] if fixed else search.budget.widths(last.learned)

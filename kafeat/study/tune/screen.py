@@ -21,8 +21,7 @@ from kafeat.study.tune.space import Candidate
 
 EXACT_ROWS = 700
 """The number of rows for kernel ridge regression. The eigendecomposition of their matrix takes tenths of a second."""
-# The folds of cross-validation.
-_PARTS = 3
+_PARTS = 3  # folds of the cross-validation
 # The number of best pairs of scaler and kernel whose γ is searched.
 _PAIRS = 2
 # The number of kernels to try as maps. The first _SORTS of them differ in the kernel, or in having a metric.
@@ -85,7 +84,7 @@ class Screen:
         share_work(lambda: one, new, max(1, min(self.problem.jobs, len(new))))
 
     def _error(self, kernel: Candidate) -> float:
-        """Return the squared error on held-out rows with the best penalty, as a share of that of the mean label."""
+        """Return the squared error on held-out rows with the best penalty, divided by that of the mean label."""
         recipes = self.problem.space.steps(kernel, self.problem.space.width, EXACT_ROWS)
         for step in nested(recipes):
             if step["kind"] == "nystroem":

@@ -61,7 +61,7 @@ class Size(NamedTuple):
     def error(self, resampled: Sequence[float]) -> float:
         """Return the standard error of a score from its values on bootstrap samples of the rows.
 
-        Splits share training rows, so their scores vary less than on new data (Nadeau & Bengio 2003).
+        It is enlarged, because scores of splits that share training rows vary too little (Nadeau & Bengio 2003).
         """
         n = min(self.splits, self.parts)
         overlap = self.held / (self.share * (1.0 - self.held)) if n > 1 else 0.0
@@ -190,7 +190,7 @@ class Trials:
     def best_map(
         self, apart_from: Sequence[Candidate] = (), with_trees: bool | None = None
     ) -> Candidate | None:
-        """Return the best map that has neighbours. `with_trees` limits it to maps with trees, or to those without."""
+        """Return the best map that has neighbours and is not in `apart_from`: with trees, without, or any (None)."""
         maps = (one for one in self.different() if one.map not in FIXED or one.trees != NO_TREES)
         kind = (one for one in maps if with_trees in (None, one.trees != NO_TREES))
         return next((one for one in kind if one not in apart_from), None)

@@ -42,7 +42,7 @@ def test_another_season_in_the_rows_held_out_is_not_said_of_all_times():
     notes = tuned(y, seeds=1).notes
     [told] = [note for note in notes if note.startswith("Rows held out:")]
     assert "those before it. The score is no better than a constant prediction" in told
-    assert any("about the times held out only: if these are another season" in note for note in notes)
+    assert any("only for the held-out times. If they are another season" in note for note in notes)
 
 
 def test_a_map_that_is_better_is_not_doubted():

@@ -85,7 +85,7 @@ class TuneOptions:
     only: str | Sequence[str] = option((), ONLY, rare=True)
     rows: int | None = option(
         None,
-        "Maximum number of rows in the last stage of the search (default: all).",
+        "Maximum number of rows in the last stage (rung) of the search (default: all).",
         metavar="N",
         least=20,
         rare=True,

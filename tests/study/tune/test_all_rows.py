@@ -201,6 +201,6 @@ def test_trees_with_folds_by_groups_take_part_in_it(monkeypatch):
 def test_scores_of_models_of_a_small_part_of_the_rows_are_told(n, learned):
     X = np.random.default_rng(0).normal(size=(n, 2))
     notes = tune(X, X[:, 0], trials=1, rows=FEW).notes
-    said = [one for one in notes if "The scores are those of models" in one]
+    said = [one for one in notes if "The scores come from models" in one]
     assert len(said) == (learned is not None)
-    assert all(f"models of {learned} rows: the model that is fitted" in one for one in said)
+    assert all(f"learned from {learned} rows. A model that is fitted" in one for one in said)

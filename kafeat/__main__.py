@@ -26,14 +26,14 @@ class _WithoutPandas:
 
 def main() -> NoReturn:
     """Run the command line, started as `kafeat` or as `python -m kafeat`."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # end silently until the command line handles Ctrl-C
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # end silently until the command line handles Ctrl-C.
     # Pydantic would search all installed packages for its plugins.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if sys.argv[1:2] in (["transform"], ["predict"]):
         # Dask needs pandas, and --engine or a variable such as KAFEAT_ENGINE may choose Dask.
         if not any("engine" in word.lower() for word in (*sys.argv[2:], *os.environ)):
             sys.meta_path.insert(0, _WithoutPandas)
-        gc.disable()  # until the job begins: collecting garbage during imports would cost a tenth of the start
+        gc.disable()  # The job enables it again. During imports, it would cost a tenth of the start.
     from kafeat.cli.main import main as run
 
     run()

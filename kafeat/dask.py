@@ -215,7 +215,7 @@ def _partition(
     fm, frame = work.sent.map, work.frame
     outputs = frame.outputs(fm)
     out = frame.memory(outputs).buffer(0, len(part))
-    if len(part):  # not if empty, because an empty column of objects does not show its type
+    if len(part):  # An empty column of objects does not show its type, so empty partitions are not read.
         number = "" if partition_info is None else f" {partition_info['number']}"
         place = f"<partition{number}>"
         fm.fill(outputs.program(), TableReader(_table(part, work.reads, place), place), 1, out)

@@ -114,7 +114,7 @@ class SystemRefusedError(KafeatError):
 
 
 class GateError(KafeatError):
-    """A quality gate was not met."""
+    """A quality gate was not met: too many rejected rows, drift, or an output that `verify` finds wrong."""
 
     exit_code = 6
 
@@ -122,7 +122,7 @@ class GateError(KafeatError):
 class PartsError(KafeatError):
     """Some parts of a data set failed. The message has a line for each, and the exit code is the largest.
 
-    Each entry of `failed` has a name, an error, an exit code, and `retry`. `stopped` is why others were not tried.
+    Each entry of `failed` has a name, an error, an exit code, and `retry`. `stopped` is why later parts were not tried.
     """
 
     def __init__(self, place: str, done: int, failed: Sequence[Any], stopped: str | None = None) -> None:
@@ -196,7 +196,7 @@ def visible(text: str) -> str:
 
 
 def visible_json(text: str) -> str:
-    """Return JSON text with such escapes (see `visible`), which do not change its values."""
+    """Return JSON text with the same characters as in `visible` escaped, which does not change its values."""
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

@@ -172,7 +172,7 @@ def _is_search(name: str, value: object) -> bool:
 def _search(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Return a valid search as builtins, or raise an error. `wanted` is the mapping from the recipe."""
     if name in _READ_BY:
-        raise _refusal((name,), wanted, "a value: it decides what is read", "a search")
+        raise _refusal((name,), wanted, "a value: it selects the columns", "a search")
     if list(wanted) == ["validate"] and isinstance(wanted["validate"], list | tuple) and wanted["validate"]:
         return {"validate": [float(v) if isinstance(v, float) else v for v in wanted["validate"]]}
     if name == "n_components" and list(wanted) == ["target_error"]:

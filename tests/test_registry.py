@@ -124,7 +124,7 @@ MAPS = {"kind": "union", "maps": {"validate": [[{"steps": [{"kind": "fourier"}]}
 
 @pytest.mark.parametrize("recipe", [COLUMNS, MAPS])
 def test_what_is_read_cannot_be_chosen(recipe):
-    with pytest.raises(ValidationError, match="expected a value: it decides what is read, got a search"):
+    with pytest.raises(ValidationError, match="expected a value: it selects the columns, got a search"):
         build_step(recipe)
 
 

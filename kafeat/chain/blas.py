@@ -55,10 +55,7 @@ def _controller(modules: int) -> Any:
 
 
 def _take_control() -> None:
-    """Let this thread set the limits: threadpoolctl 3.8 ignores all threads except the first one that set a limit.
-
-    Here, any thread may enter first or leave last, but the lock lets only one thread at a time set limits.
-    """
+    """Let this thread set limits: threadpoolctl 3.8 obeys only the first thread that set one. Callers have a lock."""
     clear = getattr(OpenBLASController, "clear_controlling_thread", None)
     if clear is not None:
         clear(force=True)

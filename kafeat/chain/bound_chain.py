@@ -1,6 +1,6 @@
-"""The steps of a chain as one transform, which may end with a predictor or multiply the features by a factor.
+"""All steps of a chain as one transform, which may end with a predictor, or with a factor that scales the features.
 
-It also rounds float64 values to the dtype of the map, after the steps that compute in float64.
+After the leading steps that compute in float64, the transform rounds their output to the dtype of the map.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class BoundChain(Transform):
     """Passes a tile through all steps. Only the last step writes to the output.
 
     The first `cast_after` transforms compute in float64, the others in `dtype`. Values are rounded in between, unless
-    the next transform reads float64. A predictor is one more transform after the features, with output in float64. With
-    `sums`, the features follow the predictions, so that both can be summed.
+    the next transform reads float64. With a `predictor`, the output consists of its predictions, in float64. With
+    `sums`, the columns of the features follow those of the predictions, for sums over rows.
     """
 
     def __init__(
@@ -52,14 +52,14 @@ class BoundChain(Transform):
         self.takes = transforms[0].takes
         kept_wide = 0 < wide < len(transforms) and transforms[wide].reads(dtype) == DOUBLE
         self._rounded = None if not wide or kept_wide else wide - 1
-        """The step whose float64 output is rounded."""
+        """The index of the step whose float64 output is rounded to `dtype`, or None if no step needs this."""
         self._handed_on = [
             (transform.n_features_out, DOUBLE if i < wide and i != self._rounded else dtype)
             for i, transform in enumerate(self._transforms[:-1])
         ]  # fmt: skip
 
     def reads(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        del dtype  # predictions are float64, and their features have the dtype of the map
+        del dtype  # It may be float64 for predictions, but the input depends only on the dtype of the map.
         return self._reads
 
     @property
@@ -71,7 +71,7 @@ class BoundChain(Transform):
         return max(transform.widest for transform in self._transforms)
 
     def scratch(self, rows: int) -> Scratch:
-        """Return arrays between steps, the steps' buffers, the float64 output to round, and predictions."""
+        """Return arrays between steps, the buffers of each step, one for values to round, and one for predictions."""
         width = 0 if self._rounded is None else self._transforms[self._rounded].n_features_out
         predicted = self.n_features_out - self._n_features if self._sums else 0
         return (
@@ -112,7 +112,7 @@ class BoundChain(Transform):
 
 
 def after(refused: InvalidValueError, steps: Sequence[Step]) -> InvalidValueError:
-    """Return the error with the names of the steps before it, and with a column only if these keep columns."""
+    """Return the error of a later step with the names of `steps`, and its column only if they keep columns apart."""
     if not steps:
         return refused
     column = refused.column if all(step.traits.columns.apart for step in steps) else None

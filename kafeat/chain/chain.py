@@ -48,7 +48,7 @@ class FittedStep:
         return self.step.n_features_out(self.state, self.n_features_in)
 
     def check_width(self) -> None:
-        """Raise ValueError for an output that is too wide for any machine: some kinds multiply their inputs."""
+        """Raise ValueError for too many outputs: the outputs of kinds such as `product` can outgrow any memory."""
         if not 1 <= self.n_features_out <= MOST_FEATURES:
             raise ValueError(
                 f"{self.step.kind}: expected from 1 to {MOST_FEATURES:,} outputs, got {self.n_features_out:,}"
@@ -78,7 +78,7 @@ def sources_of(steps: Sequence[FittedStep]) -> Array | None:
 
 
 Fit = tuple[FittedStep, Sample]
-"""A fitted step, and the sample that it passes on."""
+"""A fitted step, and the sample for the next step: transformed by the step, or unchanged if the step is the last."""
 
 
 _MOST_KNOWN = 16
@@ -87,14 +87,14 @@ _MOST_KNOWN = 16
 class FitCache:
     """A cache of steps that were fitted on one sample. Its keys are the recipes of a step and all steps before it.
 
-    At most `most` of them are followed by other steps. These hold the transformed sample, which needs memory.
+    It holds at most `most` transformed samples, because these need memory. The last step of a chain has none.
     """
 
     def __init__(self, most: int = _MOST_KNOWN) -> None:
         self._most, self._known, self._place = most, dict[str, tuple[Fit, bool]](), ""
 
     def within(self, steps: Sequence[Step], place: str = "") -> FitCache:
-        """Return a view of this cache for chains at a `place` inside the step that follows these steps."""
+        """Return a view of this cache for a chain inside the step after `steps`, such as the union's map at `place`."""
         inner = copy.copy(self)
         inner._place = self._name(steps) + place
         return inner
@@ -132,8 +132,8 @@ def fit_step(steps: Sequence[Step], i: int, sample: Sample, rng: np.random.Gener
     """Fit step i of a chain in float64 on the sample after earlier steps. The last step does not transform it."""
     if isinstance(sample.X, TextRows) and not (steps[i].traits.columns.texts or steps[i].inner_chains):
         raise DataError(
-            f"{steps[i].kind}: expected plain numbers, got columns of text, which only text reads: put text first, or "
-            "first in a map of a union with columns of its own"
+            f"{steps[i].kind}: expected plain numbers, got columns of text, which only the step text reads: put it "
+            "first, or first in a map of a union that has its own columns"
         )
     step, last = steps[i].settled(sample), i + 1 == len(steps)
     fitted = FittedStep(step, _learned(step, sample, rng), sample.X.shape[1])
@@ -191,7 +191,7 @@ def _handed_on(fitted: FittedStep, sample: Sample, last: bool) -> tuple[Names | 
 def _run_given(transform: Transform, name: str, rows: Floats) -> Floats:
     try:
         return run_tiles(transform, rows, DOUBLE)
-    except InvalidValueError as refused:  # `name` is the extra file with this row
+    except InvalidValueError as refused:  # `name` is the file of these rows, which are not part of the input
         raise DataError(f"{name}: {refused}") from None
 
 
@@ -358,9 +358,10 @@ class Chain:
         return pair
 
     def numbers(self, X: InputRows) -> Floats:
-        """Return rows X (n, d) as plain numbers, after the leading steps that read missing values or categories.
+        """Return rows X (n, d) as plain numbers, after the leading steps that fill gaps or read categories or texts.
 
-        If the last of these steps has maps that end in features, the numbers of maps with further columns are joined.
+        If the last of them is a union with samplers, the plain numbers of its maps are joined, except those of a map
+        that reads only columns of the maps before it.
         """
         makers = [i + 1 for i, fitted in enumerate(self.steps) if _makes_numbers(fitted.step)]
         leading = [fitted.step.traits for fitted in self.steps[: max(makers, default=0)]]
@@ -386,7 +387,7 @@ class Chain:
         for i, fitted in enumerate(self.steps):
             if after_sampler and fitted.step.traits.exact.needs_coordinates:
                 computed = i
-            # A scaler turns coordinates into coordinates, unless it follows a sampler itself.
+            # A scaler passes coordinates on. After a sampler, only computed features can serve as coordinates.
             coordinates = not after_sampler or fitted.step.traits.exact.needs_coordinates
             after_sampler = not (isinstance(fitted.step, Scaler) and coordinates)
             own = fitted.step.traits.exact.own

@@ -138,7 +138,7 @@ class ParallelChains(Step):
             chains = self.chains(state, pair.x.shape[1])
             parts = ((chain, columns_of(pair.x, i), columns_of(pair.y, i)) for i, chain in chains)
             return [chain.exact_pair(Coordinates(x, y)) for chain, x, y in parts]
-        # Given only dot products, no step may need coordinates or the number of its inputs, so 0 will do.
+        # With dot products in place of coordinates, no step uses the number of its inputs, so it may be 0.
         fitted = ((map(FittedStep, part.steps, states, repeat(0))) for part, states in self._parts(state))
         return [Chain(tuple(steps)).exact_pair(pair) for steps in fitted]
 
@@ -186,7 +186,7 @@ def _subset(sample: Sample, indices: Array) -> Sample:
 
 
 def of_whole(refused: InvalidValueError, indices: Array) -> InvalidValueError:
-    """Return the error with the column number of the whole row in place of that of the map's columns."""
+    """Return the error of a map with its column numbered in the whole row. `indices` are the columns of the map."""
     column = None if refused.column is None else int(indices[refused.column])
     return InvalidValueError(refused.row, column, refused.problem)
 
@@ -221,7 +221,7 @@ class ParallelTransform(Transform):
         ]
 
     def apply_maps(self, X: InputRows, outs: Iterable[Floats], scratch: Scratch) -> Array | None:
-        """Write the outputs of each map into its array of `outs`, and return the clipped values of each row."""
+        """Write the outputs of each map into its array of `outs`. Return how many values of each row were clipped."""
         clipped = list[Array | None]()
         for (indices, transform), out, (own, inner) in zip(self._maps, outs, scratch, strict=True):
             inputs = columns_of(X, indices)

@@ -12,12 +12,12 @@ from kafeat.contract.step import DOUBLE, Transform
 from kafeat.contract.tile import InputRows, TextRows, dense, numbers_of
 from kafeat.types import Floats
 
-# The rows to check: how many are spread over the sample, at most and at least, and how many have extreme entries.
+# The rows to check: at most 1024 and at least 64 evenly spaced rows, and the 128 rows with the most extreme entries.
 _MOST_SPREAD, _LEAST_SPREAD, _FAR = 1024, 64, 128
-# The most numbers in these rows, and in one array.
+# The largest number of entries in all rows to check, and in one array.
 _MOST_NUMBERS, _AT_ONCE = 1 << 24, 1 << 21
 _MOST_ROWS = 256
-# Rounding may change this share of a feature's norm over all rows, and half of the digits (√ε) of a row's length.
+# The largest error of a feature, as a norm over all rows, relative to the feature's own norm. For rows, see `agree`.
 _OF_COLUMN = 0.01
 
 Indices = npt.NDArray[np.intp]
@@ -47,8 +47,8 @@ def demanding_rows(X: InputRows) -> Indices:
 def agree(narrow: Transform, wide: Transform, X: Floats, rows: Indices, dtype: np.dtype[Any]) -> bool:
     """Return True if the features of these rows of X agree between `narrow`, in `dtype`, and `wide`, in float64.
 
-    Half of the digits of `dtype` may be lost relative to the length of a row, or of a typical row if that is longer.
-    Over all rows, two digits of every feature must remain. If `dtype` cannot hold a row's features, `narrow` must fail.
+    The error of a row may be √ε times its length or the median length, whichever is larger, with the ε of `dtype`. That
+    of a feature may be 1 % of its norm over all rows. If `dtype` cannot hold a row's features, `narrow` must fail.
     """
     exact, rounded = features(wide, X, rows, DOUBLE), features(narrow, X, rows, dtype)
     sound = (np.abs(exact) <= np.finfo(dtype).max).all(axis=1)

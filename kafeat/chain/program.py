@@ -23,13 +23,13 @@ What = Literal["features", "predictions"]
 
 
 WithIntervals = Callable[[Transform, np.dtype[Any], Sequence[float]], Transform]
-"""Returns a predictor's transform that also gives the ends of the intervals of each level, after the predictions."""
+"""Extends a predictor's transform: after the predictions, it writes the two ends of the interval for each level."""
 
 
 Worker = Callable[[InputRows, Any, int], Made]
 """Computes the results of the rows of a chunk, tile by tile, with buffers for one thread.
 
-Arguments are the rows, the output (n, width), or None to get sparse rows, and the place of the first row in its tile.
+Arguments are the rows, the output (n, width) or None to get sparse rows, and the position of the first row in its tile.
 An error of a row is raised as `InvalidValueError`.
 """
 
@@ -124,7 +124,7 @@ class Programs:
 
     @property
     def _dtype_of_last(self) -> np.dtype[Any]:
-        """The dtype in which the last step computes. float64 is rounded at the end of the chain."""
+        """The dtype in which the last step computes: float64 if all steps do, otherwise that of the map."""
         return DOUBLE if self._chain.cast_after == len(self._chain.steps) else self._dtype
 
     def _dense(self, what: What, scale: float | None, sums: bool, levels: tuple[float, ...]) -> Program:

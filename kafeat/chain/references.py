@@ -13,7 +13,7 @@ from kafeat.types import Floats
 
 
 def closed_form(chain: Chain, X: InputRows) -> dict[str, float]:
-    """Return the largest and the mean error of the first homogeneous map over the ratios in rows X, in closed form."""
+    """Return the largest and mean error of the first homogeneous map by its formula for ratios y/x in X, {} if none."""
     for index, fitted in enumerate(chain.steps):
         if fitted.step.kind == "homogeneous":
             step: Any = fitted.step  # a `Homogeneous`, which this room must not import
@@ -37,7 +37,7 @@ def kernel_before_pca(chain: Chain, X: InputRows) -> Floats | None:
 
 
 def components(chain: Chain, Z: Floats) -> Floats:
-    """Return the components Z (n, r) of pca, minus their means over these rows, without the scale of whitening."""
+    """Return the outputs Z (n, r) of pca as if without `whiten`, minus their means over these rows."""
     scaled = Z * chain.steps[-1].state["scale"]
     around: Floats = scaled - scaled.mean(axis=0)
     return around

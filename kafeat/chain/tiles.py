@@ -20,9 +20,9 @@ from kafeat.types import Array, Floats, Mask
 
 R = TypeVar("R")
 
-# Tile heights double, from the least up to the most, while a tile's widest array has at most this many numbers. With
-# lower tiles of narrow maps, calls are so short that threads mostly wait for the interpreter. Higher tiles of wide maps
-# do not fit into the cache.
+# A tile has 256, 512 or 1024 rows: the largest height for which its widest array has at most `_MOST_NUMBERS` numbers.
+# Higher tiles of wide maps would not fit into the cache. Calls for lower tiles of narrow maps would be so short that
+# threads mostly wait for the interpreter.
 LEAST_ROWS, MOST_ROWS = 256, 1024
 _MOST_NUMBERS = 1 << 18
 # Rows are multiplied as sparse rows if at most one entry in 32 is nonzero: with more, dense products were faster.
@@ -39,7 +39,7 @@ def tile_rows(transform: Transform) -> int:
 
 
 def tiles(rows: int, height: int, above: int = 0) -> Iterator[tuple[slice, int]]:
-    """Yield the rows of each tile, and the place of its first row in the tile. Row 0 has the place `above`."""
+    """Yield the slice of each tile's rows, and the index in the tile of its first row: `above` in tile 0, then 0."""
     for start in range(-above, rows, height) if rows else ():
         yield slice(max(0, start), min(rows, start + height)), max(0, -start)
 
@@ -64,7 +64,7 @@ class TileLoop:
     def __call__(self, X: InputRows, out: Floats, above: int = 0) -> Made:
         """Write the features of chunk `X` (n, n_features_in) into `out` (n, n_features_out), in C or F order.
 
-        `out` may have another dtype, to which the features are rounded. `above` is the place of the first row in its
+        `out` may have another dtype, to which the features are rounded. `above` is the position of the first row in its
         tile, because a product's last bit may depend on it.
         """
         clipped = None
@@ -105,14 +105,14 @@ class TileLoop:
         return counts
 
     def _sparse(self, X: SparseRows, out: Floats) -> Array | None:
-        """Transform thin rows as sparse and other rows as dense. The choice depends only on the row itself."""
+        """Transform each row as sparse if it has few entries (see `THIN`), else as dense. Other rows do not matter."""
         thin = X.counts * THIN <= X.width
         if SparseRows not in self._transform.takes or X.width < LEAST_SPARSE:
             thin[:] = False
         ways = [way for way in (thin, ~thin) if way.any()]
         merged: Array | None = None
         for number, way in enumerate(ways):
-            # Copies of the first row of this kind fill the places of other rows and empty places.
+            # In the pass over sparse rows, copies of the first one replace dense and missing rows, and vice versa.
             which = np.full(self.rows, int(way.argmax()))
             which[: len(X)] = np.where(way, np.arange(len(X)), which[0])
             target = out if number == 0 else np.empty_like(out)
@@ -156,7 +156,7 @@ def with_good_rows(good: Mask, work: Callable[[Array], R]) -> tuple[R | None, li
         try:
             return work(np.where(good, np.arange(len(good)), good.argmax())), refusals
         except InvalidValueError as refused:
-            # If a replacement raises the error, the first good row itself is bad.
+            # If a copy of the first good row raises the error, that row itself is bad.
             row = refused.row if good[refused.row] else int(good.argmax())
             good[row] = False
             refusals.append(InvalidValueError(row, refused.column, refused.problem))
@@ -164,7 +164,7 @@ def with_good_rows(good: Mask, work: Callable[[Array], R]) -> tuple[R | None, li
 
 
 def _copy(features: Floats, out: Floats, above: int) -> None:
-    """Copy features into `out`, in its dtype, which must hold them. Row 0 has the place `above` in its tile."""
+    """Copy features into `out`, in its dtype. An error names the row in the tile, where the first row is `above`."""
     place = round_to(features, out)
     if place is not None:
         raise InvalidValueError(

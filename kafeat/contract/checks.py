@@ -21,7 +21,7 @@ _LETTERS = {"bool": "b8", "float16": "f16", "float32": "f32", "float64": "f64"} 
 }
 _FLOATS = ("f32", "f64")
 _RUNS = (ARRAY, SIZE, SIZE, SIZE, SIZE)
-"""The C types that describe an array: address, number and length of runs, and strides between and within runs."""
+"""The C types of an array: its address, the number and length of runs, and the strides between and within runs."""
 
 
 def cast_finite(values: Array, out: Floats) -> bool:
@@ -64,7 +64,7 @@ def all_finite(X: Array) -> bool:
 
 
 def _runs(values: Array, out: Array) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
-    """Return the number and length of runs (numbers with one stride, such as a row), and the strides of both arrays."""
+    """Return number and length of runs (such as rows), and for each array the strides between and within runs."""
     flags, of_out = values.flags, out.flags
     if (flags.c_contiguous and of_out.c_contiguous) or (flags.f_contiguous and of_out.f_contiguous):
         return (1, out.size), (0, values.itemsize), (0, out.itemsize)
@@ -93,7 +93,7 @@ def _check_loop(dtype: np.dtype[Any]) -> Loop | None:
 
 
 class ScalerLoop(ScalerTransform):
-    """A scaler whose rows, in float64, go through the compiled loop `run`, with `between` as further arguments.
+    """A scaler whose float64 rows go through the compiled loop `run`, called as run(X, n, d, *between, output).
 
     If the loop returns 1, NumPy computes the rows again, and raises an error for values that overflow.
     """

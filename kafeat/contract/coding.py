@@ -15,10 +15,10 @@ class Coding:
 
     Attributes:
         lenient: True if a missing or unknown category gets the code -1; False if it is an error.
-        least: None if more than `most` categories are an error. Otherwise, a column with more keeps those that at least
-            this many rows of the fit sample have (int), or this share of the rows (float). All other categories share
-            the last code.
         most: A column with at most this many categories keeps all of them.
+        least: None if more than `most` categories are an error. Otherwise, a column with more keeps each category that
+            at least `least` rows of the fit sample have (int), or this share of the rows (float). All other categories
+            share the last code.
         null: True if missing values are a category of their own.
         group: True if the categories are groups that decide the folds of rows; only messages depend on it.
     """

@@ -57,7 +57,7 @@ def one_only(ordered: bool) -> DataError:
 
 
 def _edges(values: Floats, places: list[int]) -> Floats:
-    """Return the edges between parts: the sorted values at `places`, but never the smallest: no row is below it."""
+    """Return the edges between parts: sorted values at `places`. The lowest separates none, so the next replaces it."""
     edges: Floats = np.sort(values)[np.clip(places, 0, len(values) - 1)]
     above = values[values > values.min()]
     return np.maximum(edges, above.min(initial=np.inf))
@@ -85,7 +85,7 @@ class Folds:
 
     @classmethod
     def by(cls, keys: RowKeys | None, n: int = FOLDS) -> Self:
-        """Return folds with `n` cuts by the keys of a sample of the rows, or `FOLDS` random parts without keys."""
+        """Return folds with `n` cuts, at quantiles of the keys of a sample; without keys, with `FOLDS` random parts."""
         if keys is None:
             return cls()
         parts = n + keys.ordered
@@ -163,7 +163,7 @@ def cuts_by(keys: RowKeys, n: int) -> list[tuple[Mask, Mask]]:
 
 
 def turns(n: int, places: Sequence[int]) -> list[tuple[Mask, Mask]]:
-    """Return masks like those of `cuts_by` for n rows: a cut holds out the rows from one of `places` to the next."""
+    """Return masks of training and held-out rows: each cut holds out the rows from one of `places` up to the next."""
     rows = np.arange(n)
     return [(~held, held) for held in ((a <= rows) & (rows < b) for a, b in pairwise(places))]
 

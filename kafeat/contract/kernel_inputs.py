@@ -28,7 +28,7 @@ def distances(x: Floats, y: Floats, metric: Literal["sqeuclidean", "cityblock"])
 _WIDE = 32
 # Products lose digits of squared distances below this share of ‖x‖² + ‖y‖², so differences are used for these.
 _NEAR = 1e-3
-# The rows of a block, and the share of near pairs above which it is faster to use differences for all pairs.
+# The height of a block, in rows. If more than this share of the pairs is near, differences for all pairs are faster.
 _ROWS, _MANY = 256, 0.1
 
 

@@ -20,9 +20,9 @@ def blocks(n: int, width: int, most: int = 1 << 20) -> list[slice]:
 
 
 def require_memory(numbers: float, what: str, remedy: str) -> None:
-    """Raise an error if there is no free memory for this many more float64 numbers.
+    """Raise an error unless `numbers` further float64 numbers fit into free memory.
 
-    The message has `what`, a description of the work with its size, then the needed and the free memory, and `remedy`.
+    The message begins with `what`, such as "pca: 9,000 rows of 900 columns", and ends with `remedy`.
     """
     needed = 8.0 * numbers
     if needed < _LEAST_BYTES:

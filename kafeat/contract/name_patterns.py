@@ -1,6 +1,6 @@
 """Match columns requested by name or by shell pattern: `x*`, `pixel_??`, `[!i]*`. An existing name is never a pattern.
 
-A step may have a parameter of such names (`ColumnNames`), from which `fit` computes the positions of the columns.
+Steps such as `one_hot` have a parameter of names and patterns (`ColumnNames`). `fit` turns them into column numbers.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def feature_places(requested: Iterable[str], names: Sequence[str | None]) -> Ite
 
 @lru_cache(8)
 def _places_by_name(names: tuple[str | None, ...]) -> tuple[dict[str, int], dict[str, list[int]]]:
-    """Return the position of each name, and the positions of each list column. Cached: there may be thousands."""
+    """Return the position of each name, and the positions of each list column. Cached for thousands of names."""
     places = {name: j for j, name in enumerate(names) if name is not None}
     lists: dict[str, list[int]] = {}
     for name, j in places.items():

@@ -24,7 +24,7 @@ _IS_SPACE = np.isin(np.arange(_SPACES[-1] + 2), _SPACES)
 _AT_ONCE = 1 << 15
 
 Hashes = npt.NDArray[np.uint64]
-# An n-gram c₁ … c_n has the hash c₁ Mⁿ⁻¹ + … + c_n modulo 2⁶⁴, with mixed bits. A word has a similar sum XOR _WORD.
+# An n-gram c₁ … c_n has the hash `_mixed` of c₁ Mⁿ⁻¹ + … + c_n modulo 2⁶⁴, and a word that of a similar sum XOR _WORD.
 _M, _MIX, _WORD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93), np.uint64(0xC2B2AE3D27D4EB4F)
 
 
@@ -46,7 +46,7 @@ def _folded(text: str) -> str:
 
 
 def _blocks(texts: Sequence[str]) -> Iterator[slice]:
-    """Yield slices of texts, each with about as many characters as are counted at a time."""
+    """Yield slices of the texts, each with about `_AT_ONCE` characters."""
     start, size = 0, 0
     for row, text in enumerate(texts):
         size += len(text) + 1

@@ -20,7 +20,7 @@ from kafeat.contract.step import Sample, Step, parameter, refuse_parameter
 from kafeat.contract.traits import ExactTraits, LabelTraits, NumberTraits, Traits
 from kafeat.types import Array, Floats, Mask, State
 
-# Limits of the sample that calibrates probabilities (temperature scaling): least and most rows, and most numbers.
+# Limits of the sample on which probabilities are calibrated: fewest and most rows, and most numbers in all rows.
 _LEAST_KEPT, _MOST_KEPT, _MOST_KEPT_NUMBERS = 256, 20_000, 1 << 24
 
 
@@ -69,7 +69,7 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows, and the targets or probabilities (n, k) that models fitted without them predict; NaN if there are none."""
+    """Rows with predictions (n, k), targets or probabilities, of models fitted without the row; NaN if none exists."""
 
     rows: TrainingRows
     outputs: Floats
@@ -115,15 +115,16 @@ class Predictor(Step):
 
     task: Literal["auto", "classification", "regression", "soft"] = parameter(
         "auto",
-        "classes or numbers; auto: text, booleans and few common whole numbers are classes; soft: several label "
-        "columns are the probabilities of classes",
+        "classes or numbers; auto: text, booleans and at most 20 frequent whole numbers are classes; soft: several "
+        "label columns are the probabilities of classes",
     )
     class_weight: Literal["none", "balanced"] = parameter(
         "none", "every row counts as one; balanced: every class counts the same"
     )
 
     penalty: Annotated[float, Field(ge=0)] | Literal["auto"] = parameter(
-        "auto", "λ as a multiple of the mean diagonal of the centred ZᵀZ; auto: the best of a grid, by folds"
+        "auto",
+        "λ as a multiple of the mean diagonal of the centred ZᵀZ; auto: the best of a grid, by cross-validation",
     )
 
     @property
@@ -166,7 +167,7 @@ class Predictor(Step):
         return self.model_copy(update={"penalty": chosen}).searching({})
 
     def most_kept(self, width: int) -> int:
-        """Return how many rows with `width` features to keep for `Learning.learned`."""
+        """Return how many rows with `width` features to pass to `Learning.learned` as `kept`."""
         return min(_MOST_KEPT, max(_LEAST_KEPT, _MOST_KEPT_NUMBERS // width))
 
     @abstractmethod

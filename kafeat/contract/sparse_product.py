@@ -11,7 +11,7 @@ from kafeat.compiled.library import ARRAY, FLAG, SIZE, address, loop, vector_byt
 from kafeat.contract.tile import Rows, SparseRows
 from kafeat.types import Array, Floats
 
-# Constants of the C files: rows in a buffer, numbers between two rows, and vectors of rows computed together.
+# As in the C code: rows of a buffer, the gap after each row (in numbers), and SIMD vectors of dense rows at a time.
 _ROWS, _GAP, _VECTORS = 16, 16, 2
 _CSR = (ARRAY, ARRAY, ARRAY)
 _OUT = (ARRAY, ARRAY, SIZE, SIZE)

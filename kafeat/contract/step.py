@@ -197,7 +197,7 @@ class Step(BaseModel, ABC):
     def names_out(self, names: Names, state: State) -> Names | None:
         """Return the names of the outputs, or None for a step whose outputs are not input columns.
 
-        An output that is an unchanged input column has the name of that column. Others have none.
+        An output that is an unchanged input column has the name of that column. The name of any other output is None.
         """
         return None
 
@@ -274,7 +274,7 @@ class InTwos(Step):
     """A step that can make its outputs in pairs, such as cosine and sine, if a parameter says so."""
 
     twos: ClassVar[tuple[str, object, str]]
-    """The name of this parameter, its value for outputs in pairs, and the words for that in messages."""
+    """The parameter, its value for pairs, and words for messages: ("features", "paired", "for paired features")."""
 
     if TYPE_CHECKING:
         n_components: int  # each kind declares it, at its place among the parameters
@@ -306,7 +306,7 @@ class Grouped(Step):
 
 
 def _build_nested(recipe: object, info: ValidationInfo) -> Step:
-    # The code that builds the outer step passes the function, because this module cannot import the registry.
+    # The context has the function `build_step` of the registry, which this module cannot import.
     build: Callable[[object], Step] = (info.context or {})["build_step"]
     return build(recipe)
 
@@ -363,7 +363,7 @@ class ScalerTransform(Transform):
 
     @cached_property
     def gives_sparse(self) -> bool:
-        # true if each output depends on one input only, and a row of zeros gives zeros
+        # True if each output depends on only one input, and a row of zeros gives zeros.
         if self._scaler.sources(self._state, self.n_features_in) is None:
             return False
         return not self._scaler.scale(self._state, np.zeros((1, self.n_features_in))).any()
@@ -396,7 +396,7 @@ N_COMPONENTS = parameter(512, "D, the number of outputs")
 GROUP = Field(
     default=None,
     min_length=1,
-    description="column that decides the fold of a row, no feature; null: its content",
+    description="column of groups, not a feature; rows of a group share a fold; null: equal rows share a fold",
 )
 """The field for the column of groups by which a `Grouped` step divides training rows into folds."""
 AS_TUPLE = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)

@@ -1,8 +1,8 @@
 """Work in several threads, and work that can be stopped early.
 
-Python handles a signal only between two steps of the interpreter, and a step may be a minute of LAPACK. So work that
-may take long runs in its own thread (`endable`), while the calling thread only waits, which a signal interrupts. The
-abandoned work ends at its next `check`, or with the process.
+Python handles a signal only between two steps of the interpreter, and one step may be a minute of LAPACK. So long work
+runs in its own thread (`endable`), and a signal can interrupt the calling thread, which only waits. The abandoned work
+ends at its next `check`, or with the process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 
 class Ended(BaseException):
-    """Raised in work that was stopped, for whose result nobody waits."""
+    """Raised by `check` in a thread whose work was stopped. It ends the thread: nobody waits for the result."""
 
 
 # Seconds of each wait for the work. Waits are short, because a signal right before a wait does not interrupt it.
@@ -149,6 +149,6 @@ def _do_together(work: Callable[[], None], stopped: threading.Event, jobs: int) 
     try:
         work()
     finally:
-        stopped.set()  # also after an interrupt of this thread
+        stopped.set()  # If a signal interrupts `work` here, the other threads must stop as well.
         for helper in helpers:
             helper.join()

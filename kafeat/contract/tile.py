@@ -97,8 +97,8 @@ class SparseRows:
 class TextRows:
     """Rows of `width` features, of which those at the positions `plain` are `numbers` (n, p).
 
-    The others are counts of the n-grams of `texts` (n, k); those of text column j begin at position starts[j]. Rows
-    keep the texts, which need less memory. The step that reads the texts counts the n-grams tile by tile.
+    The other features are counts of the n-grams of `texts` (n, k); those of text column j begin at position starts[j].
+    Texts need less memory than counts, so the step that reads the texts counts the n-grams tile by tile.
     """
 
     numbers: Floats
@@ -145,7 +145,7 @@ class TextRows:
         return replace(self, numbers=numbers, texts=np.empty((rows, len(self.starts)), object))
 
     def columns(self, places: Array) -> Floats | TextRows:
-        """Return the features at `places`, with all or none of a text column; as an array if none is from a text."""
+        """Return the features at `places` (of each text column, all or none), as an array if there are no texts."""
         kept = np.isin(self.starts, places)
         numbers = self.numbers[:, np.searchsorted(self.plain, places[np.isin(places, self.plain)])]
         if not kept.any():
@@ -211,8 +211,7 @@ def is_feature_major(tile: Floats) -> bool:
 
 
 def runs(tile: Floats, feature_major: bool) -> tuple[int, int, int]:
-    """Return the number of rows (or of columns if `feature_major`), their length and their stride, in numbers.
-
+    """Return the number, length and stride (counted in numbers) of rows, or of columns if `feature_major`.
     The order is a parameter because the strides of a tile with one row or one column do not show it.
     """
     outer = int(feature_major)

@@ -126,8 +126,8 @@ class ExactTraits:
     Attributes:
         needs_coordinates: True if `exact` needs coordinates, because dot products of the inputs do not determine it.
         none: The reason why this recipe has no exact kernel, for a kind that has one by default; or None.
-        own: The parameter, or `kind: …`, with which the features themselves define the exact kernel; or None. The error
-            is then only rounding, `target_error` is refused, and `exact` returns `own_coordinates`.
+        own: The parameter that makes the features themselves define the kernel, such as `kind: trees`; or None. The
+            error is then only rounding, `target_error` is refused, and `exact` returns `own_coordinates`.
     """
 
     needs_coordinates: bool = True

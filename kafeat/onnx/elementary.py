@@ -28,7 +28,7 @@ def positive_or_one(x: Value) -> Value:
 
 
 def refuse_negative(x: Value) -> None:
-    """Refuse rows with negative numbers, because histogram kernels are defined for x ≥ 0."""
+    """Make the features of rows with negative numbers NaN, because histogram kernels are defined for x ≥ 0."""
     x.graph.refuse(x < 0.0)
 
 
@@ -62,7 +62,7 @@ def expm1(x: Value) -> Value:
 
 
 def normal_quantile(p: Value, most: float) -> Value:
-    """Return Φ⁻¹(p), clipped to ±`most`. Smaller p count as 1.4e-11. Source: Wichura 1988, algorithm AS 241."""
+    """Return Φ⁻¹(p), clipped to ±`most`. p or 1 − p below e⁻²⁵ counts as e⁻²⁵. Source: Wichura 1988, AS 241."""
     centred = p - 0.5
     middle = 0.425**2 - centred * centred
     near = centred * _ratio(middle.op("Max", 0.0), _NEAR)
@@ -122,9 +122,9 @@ def blocks(rows: Floats) -> Iterator[Floats]:
 
 
 Parts = list[Value | None]
-"""Sums over column sets of one size each, (n, rows, groups), or None for 0. Each group of columns has its own sum."""
+"""Sums of products over sets of columns within a group: for each size of the sets, (n, rows, groups), or None for 0."""
 Merge = Callable[[Parts, Parts], Parts]
-"""Returns the sums for pairs of groups, given those of the first and of the second group of each pair."""
+"""Merges each group of columns with another one: returns the sums of both together from the sums of each."""
 
 
 def sets_of_size(x: Value, rows: Floats, size: int) -> Value:
@@ -145,7 +145,7 @@ def all_sets(x: Value, rows: Floats, share: float = 1.0) -> Value:
 
 
 def _merged(x: Value, rows: Floats, share: float, start: Callable[[Value], Parts], merge: Merge) -> Value:
-    """Return the last of the sums over sets of all columns. Pairs of groups are merged until one group is left."""
+    """Return the last of the `Parts` of all columns, (n, m), by merging pairs of groups, which begin as one column."""
     x, sums = x.with_axis(1), []
     for block in blocks(rows):
         terms = x * block
@@ -177,7 +177,7 @@ def _of_one(a: Parts, b: Parts) -> Parts:
 
 
 def _of_two(a: Parts, b: Parts) -> Parts:
-    """Return sums over single columns and over larger sets, those within one group and those across both groups."""
+    """Merge parts [sums over single columns, sums over larger sets]. A larger set lies in one group or in both."""
     of_both = _times(_plus(a[0], a[1]), _plus(b[0], b[1]))
     return [_plus(a[0], b[0]), _plus(_plus(a[1], b[1]), of_both)]
 
@@ -195,7 +195,7 @@ def _span(parts: Parts, start: int, stop: int) -> Parts:
 
 
 def _beside(part: Value | None, rest: Value | None) -> Value | None:
-    """Return both arrays next to each other on the last axis. `rest` has one column. None stands for a column of 0."""
+    """Append `rest`, the sums of one more group, to the groups of `part`. None stands for sums of 0."""
     if part is None:
-        return None  # the halves have no sum of this size, so a single column has none either
+        return None  # If larger groups have no sets of this size, a single column has none.
     return part.op("Concat", rest or part.span(0, 1, axis=2) * 0.0, axis=2)

@@ -1,8 +1,8 @@
 """A feature map as an ONNX model: its inputs, the operators of its steps one after the other, and its predictor.
 
-A function in `steps/` adds the operators of each kind. Plain numbers are inputs as they are. A category is given as a
-number, which the graph turns into a code: the category itself if all categories of the column are whole numbers,
-otherwise its position in the list in the metadata.
+A function in `steps/` adds the operators of each kind. For a category, the input is a number: the category itself if
+all categories of the column are whole numbers, otherwise its position in the list of categories in the metadata. The
+graph turns it into a code.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def numbers_of(categories: Categories) -> Array:
 
 
 def category_metadata(columns: Columns) -> dict[str, Any]:
-    """Return for each column of categories their list, and whether the input is the number itself or its position."""
+    """Return for each column its categories, whether inputs are categories or codes, and how unknown ones count."""
     names = columns.names
     return {
         names[j]: {
@@ -79,7 +79,7 @@ def category_metadata(columns: Columns) -> dict[str, Any]:
 
 
 def emit_columns(columns: Columns, x: Value, dtype: np.dtype[Any]) -> Value:
-    """Return the rows as the first step reads them, in `dtype`. Rows that a reader would refuse are refused."""
+    """Return the rows as the first step reads them, in `dtype`. A row that a reader would reject gets NaN features."""
     categories, graph = coded(columns), x.graph
     with graph.computing_in(dtype), graph.inside("columns"):
         bad = ~_finite(x)
@@ -101,7 +101,7 @@ def emit_columns(columns: Columns, x: Value, dtype: np.dtype[Any]) -> Value:
 
 
 def _code(x: Value, categories: Categories) -> Value:
-    """Return the code of each number (n, 1). A row with an unknown or missing number gets −1, or is refused."""
+    """Return the code of each number (n, 1). As in the map, unknown ones get −1, the last code or NaN features."""
     numbers, graph = numbers_of(categories), x.graph
     # A one-hot row times 1, 2, 3, … is the position of the category, counted from 1.
     hits = x.op("Equal", numbers[None, :]).cast(graph.dtype)
@@ -207,7 +207,7 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
     if not LOWEST_OPSET <= opset <= highest:
         raise UsageError(f"opset: expected {LOWEST_OPSET} to {highest}, got {opset}")
     fm = model if isinstance(model, FeatureMap) else load(model)
-    # Read first: this binds the steps, which checks that the map's dtype can hold their numbers.
+    # This comes first, because it checks that the map's dtype can hold the numbers of the steps.
     reads = fm.input_dtype
     d, D, dtype = fm.n_features_in, fm.n_components, np.dtype(fm.dtype)
     graph = Graph(opset, dtype)

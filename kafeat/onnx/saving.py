@@ -23,7 +23,7 @@ from kafeat.onnx.model import INPUT, OPSET, coded, numbers_of, to_model
 from kafeat.runtime.run import InMemory, RowPolicy, run
 from kafeat.types import Floats, Mask
 
-# The relative size of the random changes, which float64 still resolves, and the number of draws.
+# The relative size of the random changes that show how sensitive a map is, and how often they are drawn.
 _STEP = 1e-6
 _DRAWS = 2
 # Rounding in sums of fewer terms is treated as if the sums had this many terms.
@@ -32,9 +32,9 @@ _LEAST_TERMS = 1024
 
 @dataclass(frozen=True)
 class Agreement:
-    """The largest difference between graph and map on `rows` rows, and what rounding explains in that row.
+    """The largest difference between graph and map in a row of `rows` rows, and the difference `allowed` in this row.
 
-    Both refuse `refused` other rows. If they disagree, the row is one whose difference rounding does not explain.
+    If some differences are not allowed, it is the largest of these. The map refuses `refused` further rows.
     """
 
     rows: int
@@ -110,8 +110,8 @@ def rounding(fm: FeatureMap, codes: Floats) -> Floats:
     """Bound the rounding errors of each row's features, (n,), by how sensitive the map is to small changes.
 
     To first order, a stable computation in precision ε gives the exact result for inputs and a state that are off by ε.
-    The effect of such changes is measured in float64. Errors of sums of n terms grow like a random walk, by √n. ε times
-    the largest feature covers what follows the sums. Steps before the cast of a float32 map have the ε of float64.
+    The effect of such changes is measured in float64. Errors of sums of n terms grow like a random walk, by √n. A term
+    of ε times the largest feature bounds later errors. Steps before the cast of a float32 map have the ε of float64.
     """
     chain = fm.chain
     X: Floats = codes.astype(np.float64)
@@ -149,7 +149,7 @@ def _doubles(chain: Chain, X: Floats) -> Floats:
 
 
 def _moved(chain: Chain, X: Floats) -> Floats:
-    """Return how far each row's features move, (n,), per relative size of random changes of rows X (n, d) and state."""
+    """Return how far each row's features move, (n,), relative to the size of random changes of rows X and states."""
     rng = np.random.default_rng(1)
     exact, moved = _doubles(chain, X), np.zeros(len(X))
     for _ in range(_DRAWS):

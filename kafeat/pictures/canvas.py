@@ -69,7 +69,7 @@ def drawn(
         out = io.BytesIO()
         nothing = (
             {"Date": None} if kind == "svg" else {"Software": None}
-        )  # equal evaluations give equal bytes
+        )  # Without a date or a version, equal evaluations give equal bytes.
         figure.savefig(out, format=kind, dpi=110, metadata=nothing)
         files[style.name] = out.getvalue()
     return Picture(name, kind, title, caption, columns, files)
@@ -113,7 +113,7 @@ _WIDTH, _LINE = 52, 0.19
 
 
 def legend(axes: Axes, style: Style) -> None:
-    """Add a legend without a frame above the axes, and enlarge the figure by its lines."""
+    """Add a legend without a frame above the axes, and increase the figure's height by that of the legend."""
     handles, names = axes.get_legend_handles_labels()
     names = [fill(name, _WIDTH) for name in names]
     columns = max(1, min(len(names), _WIDTH // (max(map(len, names), default=0) + 4)))

@@ -144,7 +144,7 @@ def _drawn(fm: Drawable, X: TableLike, rows: int, portrait: str, columns: int = 
     """Draw a plot in a pyplot figure, which notebooks display automatically."""
     from kafeat.pictures import portraits
 
-    needed_pyplot()  # without it, fail before the work
+    needed_pyplot()  # Fail before the work if matplotlib is missing.
     figures = _figures(fm, X, rows)
     axes = new_axes(columns)
     getattr(portraits, portrait)(axes if columns > 1 else axes[0], STYLES[0], figures)
@@ -155,7 +155,7 @@ def _drawn(fm: Drawable, X: TableLike, rows: int, portrait: str, columns: int = 
 
 
 def _figures(fm: Drawable, X: TableLike, rows: int) -> MapFigures:
-    """Compute the data of the figures on the rows with the largest hashes, which a fit sample would include last."""
+    """Compute the data of the figures on the rows with the largest hashes: the fit sample prefers small ones."""
     from kafeat.pictures.portraits import map_figures
 
     if rows < 2:

@@ -31,7 +31,7 @@ class MapFigures:
     """The data for the figures of one map with one setting, for its first seed."""
 
     about: Mapping[str, Any]
-    """The name of the map, as `map`, and its setting."""
+    """The record of the map: its name as `map`, its `setting`, and its errors such as `relative_frobenius`."""
     exact: Floats
     approximate: Floats
     """Gram matrices of some rows, (r, r), with similar rows next to each other."""

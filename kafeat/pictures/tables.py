@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Format(NamedTuple):
-    """The format of figures, and their unit. The unit is written after the title."""
+    """The format of the values of a column, and their unit, which is written after the title."""
 
     spell: Callable[[Any], str]
     unit: str = ""
@@ -34,7 +34,7 @@ SECONDS, MEGABYTES = Format(spell_seconds, "s"), Format(lambda size: spell_numbe
 
 @dataclass(frozen=True)
 class Column(Generic[T]):
-    """A column of a table: its title, a function that returns the figure of a row or None, and the figures' format.
+    """A column of a table: its title, a function from a row to the value to show (or None), and the values' format.
 
     A terminal that is too narrow drops columns with the largest `idle` first, and never those with 0.
     """
@@ -54,7 +54,7 @@ class TableColumn(NamedTuple):
 
 
 def laid(rows: Sequence[T], columns: Sequence[Column[T]]) -> list[TableColumn]:
-    """Return the columns with their cells, except those for which no row has a figure."""
+    """Return the columns with their cells, except columns in which all rows have None."""
     made = list[TableColumn]()
     for one in columns:
         figures, (spell, unit) = map(one.figure, rows), one.format

@@ -16,7 +16,7 @@ from kafeat.maths.logistic import LogisticProblem
 from kafeat.predictors._linear import LinearPredictor
 from kafeat.types import Floats
 
-# The most numbers of features in memory, 512 MB in float32, and the most rows for choosing the penalty.
+# The most entries of features in memory, 512 MB in float32, and the most rows on which penalties are compared.
 _MOST_NUMBERS, _MOST_SEARCHED = 1 << 27, 20_000
 # The tolerance of the loss per row while penalties are compared.
 _ROUGHLY = 1e-5
@@ -39,7 +39,7 @@ class Logistic(LinearPredictor):
 
     task: Literal["auto", "classification", "soft"] = parameter(
         "auto",
-        "classes, soft: their probabilities in several label columns; a label of other numbers is refused",
+        "classes; soft: several label columns are the probabilities of classes; other numbers are an error",
     )
 
     def most_kept(self, width: int) -> int:

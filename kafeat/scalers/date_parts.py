@@ -41,12 +41,12 @@ def _check_timezone(zone: str) -> str:
 class DateParts(ColumnCoder):
     """part(t) for a time t, or cos 2πs and sin 2πs with s = (part(t) − first)/period.
 
-    Naming columns here makes them features. With `timezone: keep`, the hour of a text is the one that is written,
-    whatever offset follows it, and that of a timestamp with a zone is the hour in its zone.
+    Naming columns here makes them features. With `timezone: keep`, a text has the hour that is written, whatever offset
+    follows it, and a timestamp with a zone has the hour in its zone.
 
     `month` (1 to 12), `day` (1 to 31), `day_of_year` (1 to 366), `weekday` (0 is Monday), `hour`, `minute` and `second`
-    recur: with `cyclic`, each is put on a circle, where December is next to January. `year` and `days`, the days since
-    1970-01-01 with their fraction, do not.
+    recur: with `cyclic`, each is put on a circle, where December is next to January. `year` does not recur, nor do
+    `days`, the days since 1970-01-01 with their fraction.
 
     Outputs: the columns that are not named, then the parts of each named one. A missing time has missing parts, which
     `impute` fills. Only steps that keep the names of columns may come before it.
@@ -56,10 +56,10 @@ class DateParts(ColumnCoder):
     parts: Annotated[tuple[Part, ...], Field(min_length=1), AS_TUPLE] = parameter(
         ("year", "month", "day", "weekday", "hour"), "the parts of each time, in this order"
     )
-    cyclic: bool = parameter(False, "make cosine and sine of each part that comes again")
+    cyclic: bool = parameter(False, "make cosine and sine of each part that recurs")
     timezone: Annotated[str, AfterValidator(_check_timezone)] = parameter(
         KEEP,
-        "the zone whose hours times with an offset or a zone get: a name such as America/New_York, UTC, or keep",
+        "the zone to which times with an offset or a zone are converted, such as America/New_York, or keep",
     )
 
     @property

@@ -14,7 +14,7 @@ from kafeat.maths.metric import LEAST_ROWS, apply_root, learn_metric
 from kafeat.maths.task import targets_to_learn
 from kafeat.types import Array, Floats, Shape, Shapes, State
 
-# The most columns for a matrix (more than these would take minutes), and the number of such matrices in memory.
+# The most columns for a full matrix, since more would take minutes, and how many such matrices must fit into memory.
 _MOST_COLUMNS = 4096
 _MATRICES = 16.0
 
@@ -24,9 +24,9 @@ class Metric(Scaler):
 
     Directions in which the label changes much are stretched, and the others shrink. M is the mean of ∇f∇fᵀ over rows,
     where f is ridge regression on Fourier features of xL. Each iteration estimates M again. With `rank`, L holds only
-    the leading eigenvectors of M, times the roots of their eigenvalues. Otherwise L is the identity, unless ridge on
-    rbf landmarks predicts held-out rows better with it by more than noise. Source: Radhakrishnan et al., Science 2024;
-    Beaglehole et al. 2025 (xRFM).
+    the leading eigenvectors of M, times the roots of their eigenvalues. Without `rank`, L is the identity unless ridge
+    on rbf landmarks predicts held-out rows better with M^{α/2}, by more than noise. Source: Radhakrishnan et al. 2024
+    (Science); Beaglehole et al. 2025 (xRFM).
     """
 
     always: ClassVar[Traits] = Traits(label=LabelTraits({"kind: metric": "to learn from"}))

@@ -33,7 +33,7 @@ class Pca(Scaler):
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         n, d = sample.X.shape
         k = self._count(n, d)
-        # for a triangular matrix, its decomposition, and the workspace of the latter
+        # The centred sample, its triangular factor, the decomposition of this factor and a workspace need memory.
         require_memory(
             (n + 8.0 * min(n, d)) * d,
             f"pca: {n:,} rows of {d:,} columns",

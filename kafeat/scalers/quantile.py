@@ -30,7 +30,7 @@ class Quantile(Scaler):
 
     output: Literal["normal", "uniform"] = parameter("normal", "distribution of the output columns")
     n_quantiles: Annotated[int, Field(ge=2, le=10_000)] = parameter(
-        1000, "quantiles that F is drawn by, at most as many as there are rows in the sample"
+        1000, "quantiles between which F is interpolated, at most one for each row of the sample"
     )
     clip: PositiveFloat = parameter(3.0, "largest size of normal values, in standard deviations")
 
@@ -78,7 +78,7 @@ class Quantile(Scaler):
         scaled = np.empty(X.shape, dtype=X.dtype)
         for j, column in enumerate(quantiles.T):
             x, ascending = X[:, j], np.ascontiguousarray(column)
-            # Of equal quantiles, interpolation uses the last one, or the first one if all signs are reversed.
+            # At equal quantiles, np.interp returns the level of the last one, or of the first if signs are reversed.
             from_below = np.interp(x, ascending, levels)
             from_above = np.interp(-x, -ascending[::-1], -levels[::-1])
             scaled[:, j] = 0.5 * (from_below - from_above)

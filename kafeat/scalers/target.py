@@ -36,8 +36,8 @@ class Target(ColumnCoder, Grouped):
     equal rows share one.
 
     If rows repeat, the other folds may contain too few rows of a value. Then n and ȳ_v are those of all rows. This
-    applies to values with fewer than 50 different rows, each of which occurs at least twice on average. Of these
-    values, it applies to the most frequent, as many as have 5 rows on average. With a `group`, it never applies.
+    applies to values with fewer than 50 different rows, each of which occurs at least twice on average. Only the
+    most frequent of these count, as long as they have 5 rows on average. With a `group`, it never applies.
 
     Outputs: the columns that are not named, then the means of each named one: one for numbers and two classes (the
     share of the second), one for each class of more, one for each of several labels. Only steps that keep the names of
@@ -54,7 +54,7 @@ class Target(ColumnCoder, Grouped):
     columns: ColumnNames = parameter((), "the columns to code, by name or pattern")
     smooth: Literal["auto"] | PositiveFloat = parameter(
         "auto",
-        "m, the number of rows that the mean of all counts as; auto: by the variances, for each output",
+        "m: the mean of all rows counts as much as m rows of a value; auto: from the variances, for each output",
     )
     n_folds: int = parameter(10, "K, the number of folds", ge=2, le=20)
     frequency: bool = parameter(False, "add log(1 + n) of each named column, where n rows have the value")
@@ -73,7 +73,7 @@ class Target(ColumnCoder, Grouped):
         sizes = np.array([size_of(sample, j) for j in columns], dtype=np.int64)
         task, seed = task_to_learn(stream.labels), int(rng.integers(1 << 63))
         outputs = task.outputs(stream.labels[:1]).shape[1]
-        # An additional first column with one value has the sums of all rows.
+        # The sums of an additional first column, with the same value in all rows, are those of all rows.
         every, *sums = self._sums(np.append(1, sizes), outputs)
         equal = EqualRows(outputs)
         for rows, labels in stream.blocks():
@@ -86,7 +86,7 @@ class Target(ColumnCoder, Grouped):
         return self._learned(own, every, sums, equal, task)
 
     def _sums(self, sizes: Array, outputs: int) -> list[TargetSums]:
-        """Return empty sums for columns with these numbers of values, or raise an error if there are too many."""
+        """Return empty sums for columns of `sizes` different values, or raise an error if there are too many values."""
         values = int(sizes[1:].sum())
         if values * self.n_folds * outputs > _MOST_NUMBERS:
             raise DataError(
@@ -146,8 +146,8 @@ class Target(ColumnCoder, Grouped):
         else:
             values = counted(int(state["unknown"]), "value")
             yield (
-                f"target: {values} got the mean label of all rows: the rows of each are equal, so no other fold knows "
-                "them, and too few for a mean of their own, or copies"
+                f"target: {values} got the mean label of all rows: the rows of each are equal, so they share a fold, "
+                "and they are too few, or copies of one row"
             )
 
     def widths(self, state: State) -> list[int]:

@@ -200,7 +200,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return self._default_steps if self.steps is None else self.steps
 
     def _config(self) -> Config:
-        """Return the checked recipe. `ConfigError` lists every mistake. The default dtype is float64."""
+        """Return the config of these parameters; its default dtype is float64. `ConfigError` lists all mistakes."""
         own = self.get_params(deep=False)
         if self.config is None:
             given = {name: own[name] for name in ("fit_rows", "chunk_rows")}
@@ -239,7 +239,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             fm = fit_reader(
                 config, rows, labels, weight=weight, jobs=jobs, listener=listener, intervals=intervals
             )
-        if groups is not None:  # other tables have no column of groups
+        if groups is not None:  # Tables for which this config is used later have no such column.
             fm = replace(fm, config=fm.config.model_copy(update={"split_by": None}))
         self._map: FittedMap = fm
         return self

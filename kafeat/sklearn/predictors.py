@@ -28,7 +28,7 @@ class _PredictingEstimator(MapEstimator):
     intervals: bool = False
 
     def _config(self) -> Config:
-        """Return the recipe for this task. Without a predictor, it ends in ridge."""
+        """Return the config with the task of this estimator. If its steps have no predictor, ridge is added."""
         config = super()._config()
         predictor: Step = build_step({"kind": "ridge"}) if config.predictor is None else config.predictor
         task = predictor.recipe()["task"]

@@ -85,7 +85,7 @@ def emit_random_subsets(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_tensor_sketch(fitted: FittedStep, x: Value) -> Value:
-    """Return products of spectra of count sketches. Each spectrum is linear in x, and so one matrix product."""
+    """Return products of spectra of count sketches. Each spectrum is linear in x, so one matrix product computes it."""
     step, d = cast(TensorSketch, fitted.step), fitted.n_features_in
     taken, terms = step.spectrum(fitted.state, d), step.exact_terms(fitted.state)
     x.graph.reserve(step.degree, taken.size, 2, d + 1)
@@ -149,7 +149,7 @@ def _carried(x: Value, terms: ExactTerms) -> list[Value]:
 
 
 def _in_frequency(spectrum: list[Value], taken: Spectrum) -> Value:
-    """Return the outputs in the frequency domain: the chosen Re P_k and Im P_k, alternating."""
+    """Return the outputs in the frequency domain: Re P_k and Im P_k of the product P of spectra, for the chosen k."""
     places = taken.frequencies + taken.size * taken.imaginary
     return beside(spectrum).columns(places) * taken.amplitudes
 

@@ -92,7 +92,7 @@ def emit_positive_exponential(fitted: FittedStep, x: Value) -> Value:
 
 
 def _refuse_range(exponents: Value) -> None:
-    """Refuse a row whose largest output overflows or vanishes: its kernel would be lost."""
+    """Refuse a row whose largest output overflows or vanishes, because its features would be infinite or all 0."""
     graph, largest = exponents.graph, exponents.row_max()
     bounds = np.finfo(graph.dtype)
     graph.refuse(~((largest > float(np.log(bounds.tiny))) & (largest < float(np.log(bounds.max)))))
@@ -111,7 +111,7 @@ def emit_homogeneous(fitted: FittedStep, x: Value) -> Value:
     constant: Value = root * np.sqrt(first)
     if not rest:
         return constant
-    # (n, 1, d) times (order, 1): log 0 would be −∞, and any number will do where the root is 0
+    # The shapes are (n, 1, d) and (order, 1). log 0 would be −∞, so it is replaced; the factor `root` is 0 there.
     logs = size.op("Max", float(np.finfo(x.graph.dtype).tiny)).op("Log")
     angles = logs.with_axis(1) * state["frequencies"][:, None]
     scaled = root.with_axis(1) * np.sqrt(2.0 * np.array(rest))[:, None]

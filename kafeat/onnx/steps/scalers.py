@@ -77,7 +77,7 @@ def _norms(step: Normalize, x: Value) -> Value:
 
 
 def emit_one_hot(fitted: FittedStep, x: Value) -> Value:
-    """Return the other columns, then for each code a one at its output, and zeros elsewhere."""
+    """Return the columns without codes, then for each coded column a 1 at the output of the row's code, else 0."""
     columns = fitted.state["columns"]
     kept = others(fitted.state, fitted.n_features_in)
     parts = [x.columns(kept)] if len(kept) else []
@@ -116,7 +116,7 @@ def emit_power(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_quantile(fitted: FittedStep, x: Value) -> Value:
-    """Return ranks by counting the quantiles at or below a value, or their normal quantiles by rational functions."""
+    """Return F(x), the mean of two levels (from quantiles at or below x, and from those below x), or Φ⁻¹(F(x))."""
     step, columns = cast(Quantile, fitted.step), np.ascontiguousarray(fitted.state["quantiles"].T)
     each = x.with_axis(2)
     at_or_below = _level(x, columns, each >= columns)
@@ -126,7 +126,7 @@ def emit_quantile(fitted: FittedStep, x: Value) -> Value:
 
 
 def _level(x: Value, columns: Floats, passed: Value) -> Value:
-    """Return F(x) between quantiles `columns` (d, q), given which of them x has `passed` (n, d, q)."""
+    """Return F(x), (n, d), interpolated in quantiles `columns` (d, q); `passed` (n, d, q) marks those before x."""
     d, q = columns.shape
     count = passed.cast(x.graph.dtype).sum(2)
     end = count.op("Clip", 1.0, float(q - 1)).cast(np.dtype(np.int64))
@@ -147,7 +147,7 @@ emit_robust = emit_standardize = _affine
 
 
 def emit_date_parts(fitted: FittedStep, x: Value) -> Value:
-    """Return the other columns, followed by the parts of every time."""
+    """Return the columns that are not times, followed by the parts of every time."""
     step, columns = cast(DateParts, fitted.step), fitted.state["columns"]
     kept = others(fitted.state, fitted.n_features_in)
     blocks = [x.columns(kept)] if len(kept) else []

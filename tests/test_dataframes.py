@@ -135,8 +135,7 @@ def test_a_missing_extra_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatc
 def test_unit_variance_of_a_map_that_does_not_know_it_is_refused_before_anything_runs():
     table = BatchReader("<DataFrame>", pa.schema([(f"c{i}", pa.float64()) for i in range(5)]))
     older = replace(fitted(), feature_mean=None)
-    with pytest.raises(
-        UsageError, match="unit variance: expected a map that stores the variance of its features"
-    ):
+    told = "unit variance: expected a map that stores the variance of its features"
+    with pytest.raises(UsageError, match=told):
         Frame(content="unit variance").checked(table, older, ("float32", "float64"))
     assert Frame().checked(table, older, ("float32", "float64")).outputs(older).width == 8

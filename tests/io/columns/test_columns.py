@@ -140,15 +140,13 @@ def test_lists_that_show_no_length_take_that_of_the_map(values):
         if not n:
             assert read(source, columns=found).shape == (0, 3)
             continue
-        with pytest.raises(
-            DataError, match=r"row 1 \(index 0\), column 'l\[0\]': expected a list of 2 numbers"
-        ):
+        told = r"row 1 \(index 0\), column 'l\[0\]': expected a list of 2 numbers"
+        with pytest.raises(DataError, match=told):
             read(source, columns=found)
     number = choose(reader_of(pa.table({"l": [1.0]})), None, [], ())
     if not any(values):
-        with pytest.raises(
-            DataError, match="column 'l': expected lists of numbers in the first rows, got none"
-        ):
+        told = "column 'l': expected lists of numbers in the first rows, got none"
+        with pytest.raises(DataError, match=told):
             choose(source, None, [], ())
     with pytest.raises(DataError, match="column 'l': expected numbers, got l"):
         match(source, number, [])

@@ -112,9 +112,8 @@ def test_bytes_that_are_not_utf8_name_the_encoding(tmp_path: Path) -> None:
     for word, name in (("12 €", "cp1252"), ("Wärme", "latin-1")):
         path = written(tmp_path, f"n,c\n1,{word}\n2,{word}\n", encoding="cp1252")
         step = {"kind": "one_hot", "columns": ["c"]}
-        with pytest.raises(
-            DataError, match=rf"line 2, byte \d+: expected UTF-8 text, got b.*; --encoding {name} reads"
-        ):
+        told = rf"line 2, byte \d+: expected UTF-8 text, got b.*; --encoding {name} reads"
+        with pytest.raises(DataError, match=told):
             kafeat.fit({"steps": [step]}, path)
         fm = kafeat.fit({"steps": [step]}, path, reading=InputOptions(encoding=name))
         assert fm.n_features_in == 2
@@ -149,9 +148,8 @@ def test_an_encoding_that_is_named_reads_the_rows(tmp_path, fitted_in, asked, wr
 
 @pytest.mark.parametrize("name", ["klingon", "", "rot13", "base64", "../x"])
 def test_other_encodings_are_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(
-        UsageError, match="--encoding: expected utf-8, cp1252, latin-1, utf-16 or another encoding"
-    ):
+    told = "--encoding: expected utf-8, cp1252, latin-1, utf-16 or another encoding"
+    with pytest.raises(UsageError, match=told):
         names(written(tmp_path, "n,c\n1,2\n"), encoding=name)
 
 

@@ -207,9 +207,8 @@ def test_bad_rows_are_set_aside(files, tmp_path):
         assert why[3].startswith('401,,"expected no index above 400, the width of the map, got 401",1:1.0')
         assert why[4] == "700,,\"expected a number as the label, got 'oops'\",oops,"
         (tmp_path / "cut.svm").write_text(text[:-1])
-        with pytest.raises(
-            DataError, match=r"cut.svm: last line: .* got 'oops', in a last line without a line end"
-        ):
+        told = r"cut.svm: last line: .* got 'oops', in a last line without a line end"
+        with pytest.raises(DataError, match=told):
             transform_file(fm, tmp_path / "cut.svm", tmp_path / "y.npy", rules=rules)
     with pytest.raises(DataError, match=r"x.svm: row 11 \(index 10\): expected a number after the index 5"):
         kafeat.fit(recipe(kind="projection"), tmp_path / "x.svm")

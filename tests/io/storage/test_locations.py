@@ -309,9 +309,8 @@ def test_a_store_that_is_busy_is_asked_again_and_quoted(monkeypatch):
                 ask()
             assert (len(asked), caught.value.retry) == (2, True)
         monkeypatch.setenv("AWS_MAX_ATTEMPTS", "none")
-        with pytest.raises(
-            UsageError, match="AWS_MAX_ATTEMPTS: expected a whole number from 1 to 999, got 'none'"
-        ):
+        told = "AWS_MAX_ATTEMPTS: expected a whole number from 1 to 999, got 'none'"
+        with pytest.raises(UsageError, match=told):
             place.kind()
 
 

@@ -87,9 +87,8 @@ def test_learners_of_evaluate_with_one_group_to_learn_from(learner):
 @pytest.mark.parametrize("ordered", [False, True])
 def test_keys_are_no_hashes(ordered):
     keys = RowKeys(np.random.default_rng(0).random(30), ordered)
-    with pytest.raises(
-        TypeError, match="expected hashes, which random parts need, got keys, which need edges"
-    ):
+    told = "expected hashes, which random parts need, got keys, which need edges"
+    with pytest.raises(TypeError, match=told):
         Folds().parts(keys.values)
     folded = Folded.of(keys, 30)
     for train, held in folded.cuts:

@@ -223,9 +223,8 @@ def test_every_byte_of_every_part_is_compared_with_the_manifest(run, model, tmp_
                 verify_file(model, source, place)
         part.write_bytes(content)
     (out / "_kafeat.json").write_text("{")
-    with pytest.raises(
-        GateError, match="_kafeat.json: content: expected a manifest of kafeat, got: Invalid JSON"
-    ):
+    message = "_kafeat.json: content: expected a manifest of kafeat, got: Invalid JSON"
+    with pytest.raises(GateError, match=message):
         verify_file(model, source, out)
 
 

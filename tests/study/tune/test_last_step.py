@@ -75,13 +75,11 @@ def test_balanced_classes_are_chosen_by_balanced_accuracy_with_weighted_rows():
 
 
 def test_class_weights_need_a_predictor_and_classes():
-    with pytest.raises(
-        UsageError, match="class_weight: expected a config that ends in a predictor, such as ridge"
-    ):
+    told = "class_weight: expected a config that ends in a predictor, such as ridge"
+    with pytest.raises(UsageError, match=told):
         quick(CLASSES, class_weight="balanced")
-    with pytest.raises(
-        UsageError, match="class_weight: expected a config that ends in a predictor, such as ridge"
-    ):
+    told = "class_weight: expected a config that ends in a predictor, such as ridge"
+    with pytest.raises(UsageError, match=told):
         kafeat.fit({"steps": ["standardize"]}, X, CLASSES, class_weight="balanced")
     with pytest.raises(DataError, match="class_weight: balanced: expected a label of classes, got numbers"):
         quick(Y, predictor="ridge", class_weight="balanced")

@@ -105,9 +105,8 @@ def test_bytes_bound_the_columns_that_are_tried(most, widths):
 
 def test_bounds_that_no_map_can_keep_are_refused():
     X = np.random.default_rng(0).normal(size=(60, 2))
-    with pytest.raises(
-        UsageError, match="max_bytes_per_row: expected at least 8 for 2 columns of float32, got 4"
-    ):
+    told = "max_bytes_per_row: expected at least 8 for 2 columns of float32, got 4"
+    with pytest.raises(UsageError, match=told):
         kafeat.tune(X, X[:, 0], jobs=1, max_bytes_per_row=4)
 
 

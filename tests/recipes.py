@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import kafeat
 from kafeat.compiled.library import vector_bytes
@@ -32,9 +33,14 @@ def small(kind: str) -> dict[str, Any]:
     return {"kind": kind, **few, **NEEDED.get(kind, {})}
 
 
-def register_sizes() -> list[int]:
-    """The bytes of a vector in each of the two codes of the compiled loops that this processor runs."""
-    return [size for size in (32, 64) if size <= max(vector_bytes(), 32)]
+def in_both_codes(module: str) -> Any:
+    """A fixture by which all tests of a file run each of the two codes of a compiled loop that this processor has."""
+
+    @pytest.fixture(autouse=True, params=[size for size in (32, 64) if size <= max(vector_bytes(), 32)])
+    def size_of_vectors(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(f"kafeat.{module}.vector_bytes", lambda: request.param)
+
+    return size_of_vectors
 
 
 def beside(

@@ -11,13 +11,9 @@ from scipy.sparse import csr_array
 from kafeat.contract.sparse_product import SparseMatrix, times_dense
 from kafeat.contract.tile import SparseRows
 from kafeat.types import Floats
-from tests.recipes import beside, check_bits_of_rows, register_sizes
+from tests.recipes import beside, check_bits_of_rows, in_both_codes
 
-
-@pytest.fixture(autouse=True, params=register_sizes())
-def _size_of_vectors(request, monkeypatch) -> None:
-    """Both codes are tried where the processor has both."""
-    monkeypatch.setattr("kafeat.contract.sparse_product.vector_bytes", lambda: request.param)
+_size_of_vectors = in_both_codes("contract.sparse_product")
 
 
 WAYS = ("sparse by dense", "dense by sparse", "sparse by sparse")

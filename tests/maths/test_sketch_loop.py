@@ -12,16 +12,13 @@ from kafeat.contract.tile import SparseRows
 from kafeat.maths.sketch_loop import SketchLoop, Spectrum, places, sketch_loop
 from kafeat.samplers.tensor_sketch import bucket_spectra
 from kafeat.types import Floats
-from tests.recipes import beside, check_bits_of_rows, register_sizes
+from tests.recipes import beside, check_bits_of_rows, in_both_codes
 
 compiled = pytest.mark.skipif(vector_bytes() == 0, reason="there is no compiled core")
 Left = Literal["nothing", "constant", "linear"]
 
 
-@pytest.fixture(autouse=True, params=register_sizes())
-def _size_of_vectors(request, monkeypatch) -> None:
-    """Both codes are tried where the processor has both."""
-    monkeypatch.setattr("kafeat.maths.sketch_loop.vector_bytes", lambda: request.param)
+_size_of_vectors = in_both_codes("maths.sketch_loop")
 
 
 def sketch(

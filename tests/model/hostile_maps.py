@@ -15,6 +15,7 @@ from kafeat.registry import build_step, map_kinds
 from tests.recipes import small
 
 Content = dict[str, Any]
+Place = tuple[Any, ...]
 
 _SMALL = {"n_components": 8}
 _RANDOM = {**_SMALL, "frequencies": "iid", "weights": "uniform"}
@@ -135,29 +136,32 @@ VALUES = (
 """One of every sort."""
 
 
+def places(node: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """Every place of a content, and what is there."""
+    yield place, node
+    inside = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, inner in inside:
+        yield from places(inner, (*place, key))
+
+
+def put(content: Content, place: Place, value: Any) -> Content:
+    """The content with another value in this place."""
+    edited = deepcopy(content)
+    _holder(edited, place)[place[-1]] = deepcopy(value)
+    return edited
+
+
 def of_entries(content: Content) -> Iterator[Content]:
     """The map with each of its entries, but for arrays, changed or left out."""
-
-    def places(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-        entries = (
-            value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-        )
-        for key, entry in entries:
-            if not isinstance(entry, np.ndarray):
-                yield (*path, key)
-                yield from places(entry, (*path, key))
-
-    for path in places(content, ()):
-        for value in VALUES:
-            edited = deepcopy(content)
-            _holder(edited, path)[path[-1]] = deepcopy(value)
-            yield edited
-        missing = deepcopy(content)
-        del _holder(missing, path)[path[-1]]
-        yield missing
+    for place, entry in places(content):
+        if place and not isinstance(entry, np.ndarray):
+            yield from (put(content, place, value) for value in VALUES)
+            missing = deepcopy(content)
+            del _holder(missing, place)[place[-1]]
+            yield missing
 
 
-def _holder(content: Content, path: tuple[Any, ...]) -> Any:
+def _holder(content: Content, path: Place) -> Any:
     value: Any = content
     for key in path[:-1]:
         value = value[key]

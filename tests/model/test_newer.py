@@ -1,10 +1,8 @@
 """Models of a newer kafeat: whatever is unknown in one, the refusal ends with its version and this one."""
 
-import copy
 import hashlib
 import io
 import warnings
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -18,13 +16,13 @@ from kafeat.errors import ArtifactError, KafeatWarning
 from kafeat.model import artifact, serialize
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import loads
+from tests.model.hostile_maps import places, put
 
 ENDING = f": written by kafeat 1.3.0, this is {kafeat.__version__}"
-Place = tuple[Any, ...]
 
 
 @cache
-def _good() -> bytes:
+def content() -> dict[str, Any]:
     """A model with all that a model file can hold: a dialect, categories, times, a union, a predictor, intervals."""
     rng = np.random.default_rng(0)
     table = {"a": rng.normal(size=60), "b": [f"k{i % 4}" for i in range(60)]}
@@ -39,30 +37,14 @@ def _good() -> bytes:
     config = {"steps": [*steps, {"kind": "ridge", "penalty": 0.1}]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KafeatWarning)
-        return kafeat.fit(config, pa.table(table), label=rng.normal(size=60), intervals=True).dumps()
-
-
-@cache
-def _content() -> dict[str, Any]:
-    return {**artifact.loads(_good(), "x"), "kafeat": "1.3.0"}
-
-
-def content() -> dict[str, Any]:
-    return copy.deepcopy(_content())
+        fm = kafeat.fit(config, pa.table(table), label=rng.normal(size=60), intervals=True)
+    return {**artifact.loads(fm.dumps(), "x"), "kafeat": "1.3.0"}
 
 
 def refusal(data: bytes) -> str:
     with pytest.raises(ArtifactError, match=r"m\.joblib: ") as caught:
         loads(data, "m.joblib")
     return str(caught.value)
-
-
-def places(node: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
-    yield place, node
-    for key, inner in (
-        node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    ):
-        yield from places(inner, (*place, key))
 
 
 def built(content: dict[str, Any]) -> str:
@@ -74,27 +56,23 @@ def built(content: dict[str, Any]) -> str:
     return ""
 
 
-def put(place: Place, value: Any) -> dict[str, Any]:
-    made = node = content()
-    for key in place[:-1]:
-        node = node[key]
-    node[place[-1]] = value
-    return made
-
-
 @pytest.mark.parametrize("value", [1, np.ones(3)], ids=["entry", "array"])
 def test_an_unknown_entry_of_every_dict(value):
     dicts = [place for place, node in places(content()) if isinstance(node, dict)]
     assert len(dicts) > 20
     for place in dicts:
-        assert built(put((*place, "unknown"), value)).endswith(ENDING), place
-    assert refusal(artifact.dumps(put(("unknown",), value))).endswith(ENDING)
+        assert built(put(content(), (*place, "unknown"), value)).endswith(ENDING), place
+    assert refusal(artifact.dumps(put(content(), ("unknown",), value))).endswith(ENDING)
 
 
 @pytest.mark.parametrize("value", ["unknown", {"unknown": np.ones((2, 2))}])
 def test_an_unknown_value_in_every_place(value):
     """Names, words for what is missing, and numbers within bounds may be anything: such a model loads."""
-    every = [built(put(place, value)) for place, _ in places(content()) if place not in ((), ("kafeat",))]
+    every = [
+        built(put(content(), place, value))
+        for place, _ in places(content())
+        if place not in ((), ("kafeat",))
+    ]
     refusals = [line for line in every if line]
     assert [line for line in refusals if not line.endswith(ENDING)] == []
     assert len(refusals) > 100

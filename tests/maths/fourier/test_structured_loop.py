@@ -6,15 +6,12 @@ from scipy.linalg import hadamard
 
 from kafeat.compiled.library import vector_bytes
 from kafeat.maths.fourier.structured import structured_loop
-from tests.recipes import check_bits_of_rows, register_sizes
+from tests.recipes import check_bits_of_rows, in_both_codes
 
 pytestmark = pytest.mark.skipif(vector_bytes() == 0, reason="there is no compiled core")
 
 
-@pytest.fixture(autouse=True, params=register_sizes())
-def _size_of_vectors(request, monkeypatch) -> None:
-    """Both codes are tried where the processor has both."""
-    monkeypatch.setattr("kafeat.maths.fourier.structured.vector_bytes", lambda: request.param)
+_size_of_vectors = in_both_codes("maths.fourier.structured")
 
 
 def draw(d: int, p: int, m: int, layers: int, permuted: bool):

@@ -69,7 +69,7 @@ class Option:
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """The values that it accepts, or none if the type decides."""
+        """The values that the option accepts, or () if it accepts every value of its type."""
         return self.choices() if callable(self.choices) else self.choices
 
     def check(self, name: str, kind: str, value: object) -> None:
@@ -100,7 +100,7 @@ class Option:
 
 
 def option(default: Any, help: str | Option, **more: Any) -> Any:
-    """Return a dataclass field that is a new option, or another option with some attributes changed."""
+    """Return a dataclass field for an option: a new one with this help, or a copy of another with `more` changed."""
     says = replace(help, **more) if isinstance(help, Option) else Option(help=help, **more)
     return field(default=default, metadata={"option": says})
 
@@ -119,7 +119,7 @@ def check(options: Any) -> None:
 
 
 def taken(options: type[Made], asked: Any, **own: Any) -> Made:
-    """Create an object of the class `options` from attributes of `asked` with the names of its fields, and `own`."""
+    """Return an object of the dataclass `options`: its fields come from `own`, or from equal attributes of `asked`."""
     names = [one.name for one in fields(options) if hasattr(asked, one.name)]  # type: ignore[arg-type]
     return options(**{name: getattr(asked, name) for name in names} | own)
 
@@ -253,12 +253,12 @@ class InputOptions:
 
     @property
     def dialect_options(self) -> dict[str, Any]:
-        """The options about the dialect that differ from their defaults."""
+        """The options about text, such as {"decimal": ","}, that differ from their defaults."""
         return changed(self, without=("input_format", "delimiter", "no_header", "limit"))
 
     @property
     def asked(self) -> Asked:
-        """The parts of the dialect that the options give."""
+        """The options about text, parsed. Raise UsageError if one is invalid or contradicts another."""
         from kafeat.io.columns.dialect import MARKS, Asked, check_encoding, factors_of
 
         if self.date_format:
@@ -290,8 +290,8 @@ class InputOptions:
     ) -> Reader:
         """Open a file, a part or a data set. Raise an error if the file no longer has the stamp `stamp`.
 
-        With `seen`, the rows of a pipe are passed on as they arrive, once there are values of these columns. `fitted`
-        is the dialect of a model, which applies unless options or the file specify another.
+        With `seen` (names of columns), the reader of a pipe starts as soon as these columns have values, and passes
+        rows on as they arrive. `fitted` is the dialect of a model. Options and the file itself take precedence over it.
         """
         from kafeat.io.data_set import Part, is_data_set, list_parts
 
@@ -302,7 +302,7 @@ class InputOptions:
         return opened if self.limit is None else opened.limited(self.limit)
 
     def open_parts(self, place: Location, parts: Sequence[Part], fitted: Dialect | None = None) -> Reader:
-        """Open these parts of a data set, with all rows."""
+        """Open these parts of a data set as one table. The option `limit` is not applied."""
         from kafeat.io.readers.dataset import DatasetReader
 
         return DatasetReader(str(place), parts, partial(self.open_file, fitted=fitted))
@@ -310,7 +310,7 @@ class InputOptions:
     def open_file(
         self, source: Location | Part, seen: Sequence[str] | None = None, fitted: Dialect | None = None
     ) -> Reader:
-        """Open a file, an object or standard input, with all rows. Arrow on standard input is recognised."""
+        """Open a file, an object or standard input without applying `limit`. Arrow on standard input is recognised."""
         from kafeat.io.data_set import Part
 
         part = Part.of(source)
@@ -413,7 +413,7 @@ class OutputOptions(FeatureOptions, WritingOptions):
         overwrite: True replaces an existing file, False raises an error.
         interval: Probabilities of the intervals, or sets of classes, that accompany predictions.
         sweep: True removes temporary files that killed writers of the same file have left.
-        guard: Context manager that is held while the file gets its name. It may raise an error to prevent that.
+        guard: Returns a context manager in which the file gets its name. It may raise an error to prevent that.
     """
 
     keep: Sequence[str] | None = ()

@@ -50,7 +50,6 @@ class Categories:
 
     @property
     def n_codes(self) -> int:
-        """The number of codes, which start at 0."""
         return len(self.values) + self.rest
 
     @cached_property

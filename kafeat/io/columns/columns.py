@@ -55,7 +55,6 @@ class Column:
 
     @property
     def n_features(self) -> int:
-        """The number of features in the column."""
         return 1 if self.width is None else self.width
 
     def codes(self, values: pa.Array) -> Codes:
@@ -111,7 +110,6 @@ class Columns:
 
     @cached_property
     def numbers(self) -> Columns:
-        """The columns, except columns of text."""
         return replace(self, features=tuple(column for column in self.features if not column.text))
 
     def beside_texts(self, numbers: Floats, texts: Sequence[Array]) -> InputRows:
@@ -198,7 +196,6 @@ class Columns:
         return replace(self, features=tuple(settled.get(column.name, column) for column in self.features))
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the columns as builtins."""
         return {
             "features": [_column_to_plain(column) for column in self.features],
             "positional": self.positional,

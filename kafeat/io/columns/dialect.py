@@ -116,7 +116,6 @@ class Dialect:
 
     @property
     def usual_file(self) -> bool:
-        """True if the delimiter and the encoding of the file are the defaults."""
         return (self.delimiter, self.encoding) == (",", UTF8)
 
     @property
@@ -126,12 +125,10 @@ class Dialect:
 
     @cached_property
     def factors(self) -> dict[str, float]:
-        """The factor of each unit by its text."""
         return factors_of(self.units)
 
     @cached_property
     def separators(self) -> str:
-        """The pattern of a character that separates thousands."""
         chars = BLANKS if self.thousands == " " else "'’" if self.thousands == "'" else self.thousands
         return f"[{chars}]"
 

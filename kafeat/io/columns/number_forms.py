@@ -483,7 +483,6 @@ def _as_asked(form: Dialect, asked: Asked) -> bool:
 
 
 def _differ(words: Sequence[_Word], *forms: Dialect) -> bool:
-    """Return true if two forms read different numbers."""
     return any(len({form.plain_digits(word.core) for form in forms}) > 1 for word in words)
 
 

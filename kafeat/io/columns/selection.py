@@ -84,7 +84,6 @@ def _expansions(table: Table, requested: Iterable[str], origin: str) -> Iterator
 
 
 def _expanded(table: Table, requested: Iterable[str], origin: str) -> list[str]:
-    """Return the names of all columns that the names and patterns request, each once."""
     return list(dict.fromkeys(name for _, names in _expansions(table, requested, origin) for name in names))
 
 

@@ -176,7 +176,6 @@ def digits_form(texts: Iterable[str], asked: Asked) -> str:
 
 
 def _present(texts: Iterable[str], asked: Asked) -> list[str]:
-    """Return the distinct texts that are not missing."""
     return [word for word in dict.fromkeys(map(str.strip, texts)) if not asked.dialect.is_missing(word)]
 
 

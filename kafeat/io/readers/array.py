@@ -67,17 +67,17 @@ class ArrayChunk(Chunk):
         return [self.block[row, column].item() for column in self.features]
 
     def _numbers(self) -> Array:
-        """Return the feature columns of the block."""
+        """Return the feature columns of the block (rows, n_features), without a copy if these are all columns."""
         every = self.features == list(range(self.block.shape[1]))
         return self.block if every else self.block[:, self.features]
 
     def _bad(self, X: Floats) -> Mask:
-        """Return a mask of invalid entries. A NaN is valid if missing numbers are accepted."""
+        """Return a mask of the invalid entries: infinities and, unless the map accepts missing numbers, NaN."""
         return np.isinf(X) if self.columns.missing else ~np.isfinite(X)
 
 
 def _table(block: Array, places: Sequence[int], names: Sequence[str]) -> pa.Table:
-    """Return columns as a table in the array's type. Floats could change whole numbers, and names of booleans."""
+    """Return columns as a table in the array's type: as floats, large integers would lose digits, and True be 1."""
     native = block.dtype.newbyteorder("=")
     return pa.Table.from_arrays([pa.array(block[:, i].astype(native)) for i in places], names=list(names))
 

@@ -65,7 +65,7 @@ class ArrowFileReader(ArrowReader):
             raise
 
     def _count(self, reader: Any) -> int:
-        if hasattr(reader, "count_rows"):  # from pyarrow 26 on
+        if hasattr(reader, "count_rows"):  # new in pyarrow 26
             return int(reader.count_rows())
         if len(reader.schema):  # one column is enough to count rows
             options = pa.ipc.IpcReadOptions(included_fields=[0])
@@ -177,7 +177,7 @@ class _Stream:
 
 
 class _FullReads(io.RawIOBase):
-    """A file whose reads return all requested bytes, because Arrow's reader would mistake fewer bytes for the end."""
+    """A file for Arrow whose reads wait for all requested bytes: Arrow mistakes a shorter read for the end."""
 
     ended = False
     """True if a read returned fewer bytes than requested."""
@@ -185,7 +185,7 @@ class _FullReads(io.RawIOBase):
     def __init__(self, text: DecompressedStream) -> None:
         self._text = text
         self.first: list[bytes] | None = []
-        """The bytes of the reads so far, or None once they are no longer kept."""
+        """The bytes of all reads until the schema is read, for the error about wide integers; then None."""
 
     def readable(self) -> bool:
         return True
@@ -198,7 +198,7 @@ class _FullReads(io.RawIOBase):
         return data
 
     def rest(self) -> tuple[int, bytes]:
-        """Return the number of remaining bytes, and the last 10 of them."""
+        """Read to the end. Return the number of bytes that were left, and the last 10 of them."""
         length, tail = 0, b""
         while data := read_full(self._text, 1 << 20):
             length, tail = length + len(data), (tail + data)[-_TAIL:]

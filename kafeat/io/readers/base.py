@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def wrong_count(location: str, promised: int, got: int) -> DataError:
-    """Return the error for a file with another number of rows than it promises."""
+    """Return the error for a file that states `promised` rows, and has `got` rows or at least more than promised."""
     return DataError(
         f"{location}: expected {promised:,} rows, as the file says, got {'more' if got > promised else f'{got:,}'}: "
         "it is damaged, or was cut while it was read"
@@ -38,7 +38,7 @@ def wrong_count(location: str, promised: int, got: int) -> DataError:
 
 _OF_MISSING = "; impute as the first step of the config fills in missing values"
 _MOST_TOLD, _MOST_LOOKED_AT = 8, 1000
-"""Largest number of columns whose invalid values one error lists, and of bad rows that it searches for them."""
+"""One error lists at most 8 columns with invalid values, and looks for them in the first 1,000 invalid rows."""
 
 
 @dataclass(eq=False)
@@ -51,18 +51,18 @@ class Chunk(ABC):
     rows: int
     columns: Columns
     before: int = field(default=0, kw_only=True)
-    """Rows of earlier parts of a data set. They count for `start`, but not for the row numbers in messages."""
+    """Number of rows in earlier files of a data set. `start` includes them, row numbers in messages do not."""
     picked: Array | None = field(default=None, kw_only=True)
-    """The row numbers within the file, or None if no rows between them were left out."""
+    """The row numbers (rows,) within the file, or None if the rows are consecutive."""
     above: int = field(default=0, kw_only=True)
-    """Number of rows of the same chunk that were passed on earlier, because the input paused after them."""
+    """If a pause of the input has split a chunk: number of rows of this chunk that were passed on before."""
     added: pa.Table | None = field(default=None, kw_only=True, repr=False)
-    """Passthrough columns that do not come from the reader."""
+    """Passthrough columns from elsewhere, which come before those of the reader."""
     pressing: bool = field(default=False, kw_only=True)
     """True if the input pauses after these rows, so that their results should not wait for more rows."""
 
     def shift(self, rows: int) -> Self:
-        """Return the chunk with row numbers for a data set whose earlier parts have `rows` rows."""
+        """Return the chunk as part of a data set: `rows` is the number of rows in the files before its own."""
         return replace(self, start=self.start + rows, before=self.before + rows)
 
     @property
@@ -75,7 +75,7 @@ class Chunk(ABC):
         return self.first_row + row if self.picked is None else int(self.picked[row])
 
     def pieces(self, height: int) -> Iterator[Self]:
-        """Yield the rows in chunks of `height` rows. The last may have fewer."""
+        """Yield the rows of this chunk in smaller chunks of `height` rows. The last may have fewer."""
         if self.rows <= height:
             yield self
             return
@@ -91,16 +91,16 @@ class Chunk(ABC):
 
     @abstractmethod
     def _filtered(self, rows: Mask) -> Self:
-        """Return the chunk with the data of the rows where a mask is true. `selected` then sets their numbers."""
+        """Return the chunk with only the data of rows where a mask is true. `selected` sets the other attributes."""
 
     def matrix(self, dtype: np.dtype[Any]) -> Floats:
         """Return the features (rows, n_features) in `dtype`, in any memory order. Raise DataError if one is invalid."""
         return dense(self.numbers(dtype))
 
     def numbers(self, dtype: np.dtype[Any], fitting: bool = False) -> InputRows:
-        """Return the features, sparse if the reader is. Raise DataError with the first invalid value of each column.
+        """Return the features (rows, n_features), as sparse rows if the reader is sparse.
 
-        The error has more advice if a map is being fitted (`fitting`).
+        Invalid values raise DataError with the first of each column, and with more advice if `fitting` a map.
         """
         X, sound = self.decode(dtype)
         if not sound:
@@ -115,11 +115,11 @@ class Chunk(ABC):
 
     @abstractmethod
     def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
-        """Return the features, and true if all are valid. If not, decoding may have stopped at an invalid value."""
+        """Return the features, and whether all are valid. Otherwise only some of them may be filled in."""
 
     @abstractmethod
     def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
-        """Complete the rows `X` from `decode`, then yield the first invalid value of each row that has one."""
+        """Fill in the rest of `X`, the result of `decode`, then yield the first invalid value of each invalid row."""
 
     def located(self, invalid: InvalidValueError) -> DataError:
         """Return the error for an invalid value of this chunk, with its location."""
@@ -133,7 +133,7 @@ class Chunk(ABC):
         """Return the values of the feature columns of a row, as builtins."""
 
     def broken_text(self, row: int) -> str | None:
-        """Return the text of a row that breaks the format, otherwise None. Such a row has no cells."""
+        """Return the text of a row that breaks the format, such as a CSV row with too few fields, otherwise None."""
         return None
 
     @property
@@ -155,8 +155,9 @@ class Chunk(ABC):
 class Wanted(NamedTuple):
     """A request for chunks: the columns to read, and the number of rows in a chunk.
 
-    `typed_passthrough` matters to text formats only: their passthrough columns then get an inferred type. With
-    `set_aside`, a row that breaks the format counts as a row with an invalid value, if its end can be found.
+    `keep` names the passthrough columns. With `typed_passthrough`, readers of text infer their types; otherwise they
+    stay text. With `set_aside`, a row that breaks the format counts as a row with an invalid value, if its end can be
+    found. Otherwise it is an error.
     """
 
     columns: Columns
@@ -167,7 +168,6 @@ class Wanted(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The names of the feature columns."""
         return [column.name for column in self.columns.features]
 
 
@@ -175,11 +175,10 @@ class Reader(Table, ABC):
     """A table that is read in chunks. It is a context manager."""
 
     seekable: bool = False
-    """True if rows can be found without reading earlier rows: then `select_rows` and `blocks` work."""
+    """True if rows can be found without reading earlier rows. Only then `select_rows` works."""
     in_memory: bool = False
-    """True if all rows are in memory."""
     counts_rows: bool = True
-    """True if reading checks that all chunks together have `rows` rows."""
+    """True if `chunks_of` checks the number of rows against `rows`."""
     sparse: bool = False
     """True if rows are decoded as sparse rows."""
     first: int = 0
@@ -197,7 +196,7 @@ class Reader(Table, ABC):
     _place: Location
 
     def add_keys(self, keys: Keys) -> None:
-        """Add columns with one value, except those that the file itself has. Formats without names ignore this."""
+        """Add columns with one value each, such as year=2024, unless the file has them. Without names, do nothing."""
         return
 
     @property
@@ -231,20 +230,20 @@ class Reader(Table, ABC):
         return view
 
     def blocks(self) -> Array:
-        """Return the number of the first row of each block that can be read separately, then the number of all rows."""
+        """Return the first row of each block, such as a row group of Parquet, and at the end the number of rows."""
         return np.array([0, self.rows or 0])
 
     def coding(self, names: Iterable[str]) -> Self:
-        """Return a view that reads these text columns as codes and a dictionary, if the format can.
+        """Return a view that reads these text columns as Arrow dictionaries, if the format can.
 
         This saves memory: a small file may repeat a long text in every row. The view shares the open file.
         """
         return self
 
     def settled(self) -> Self:
-        """Return a view whose fields have their final widths, which may depend on all rows. A stream is copied first.
+        """Return a view whose lists have known widths. For LIBSVM, which stores no width, this reads all rows.
 
-        It shares the open file with this reader.
+        The view shares the open file with this reader. A stream is first copied to a file.
         """
         return self
 
@@ -253,7 +252,7 @@ class Reader(Table, ABC):
         return self.chunks_of(Wanted(columns, keep, height, **how))
 
     def chunks_of(self, wanted: Wanted) -> Iterator[Chunk]:
-        """Yield the chunks that are requested. Raise DataError if there are more or fewer rows than promised."""
+        """Yield the requested chunks, at most `limit` rows. Raise DataError if their number of rows is not `rows`."""
         promised, got = self.rows if self.counts_rows else None, 0
         for chunk in self._chunks(wanted):
             if self.limit is not None and chunk.rows > self.limit - got:
@@ -268,13 +267,12 @@ class Reader(Table, ABC):
             raise wrong_count(self.location, promised, got)
 
     def decoded(self, columns: Columns, dtype: np.dtype[Any], height: int) -> InputRows:
-        """Return the features of all rows in `dtype`, read in chunks of `height`."""
         parts = [chunk.numbers(dtype) for chunk in self.chunks(columns, (), height)]
         return stacked(parts) if parts else np.empty((0, columns.n_features), dtype)
 
     @abstractmethod
     def _chunks(self, wanted: Wanted) -> Iterator[Chunk]:
-        """Yield the chunks as the format stores them; `chunks_of` counts their rows."""
+        """Yield the requested chunks of the file. `chunks_of` applies `limit` and checks the number of rows."""
 
     def locate(self, row: int) -> tuple[str, int]:
         """Return the file that holds a row, and the number of the row in it."""
@@ -302,7 +300,6 @@ class Reader(Table, ABC):
             raise changed
 
     def close(self) -> None:
-        """Close all files."""
         return
 
     def __enter__(self) -> Self:
@@ -316,9 +313,9 @@ class Reader(Table, ABC):
 
 @contextmanager
 def damage(location: object, expected: str, kinds: tuple[type[Exception], ...]) -> Iterator[None]:
-    """Convert exceptions of these kinds into DataError with the location: the content is not as `expected`.
+    """Convert exceptions of these kinds into a DataError that the content of the location is not as `expected`.
 
-    Errors of an object store keep their message, and system errors their code.
+    Errors of an object store or of the system instead become a SystemRefusedError, because the content may be fine.
     """
     try:
         yield
@@ -331,6 +328,6 @@ def damage(location: object, expected: str, kinds: tuple[type[Exception], ...]) 
             raise
         if isinstance(error, OSError) and "://" in str(location) and is_of_transport(error):
             raise unreachable(location, error) from error
-        if isinstance(error, OSError) and error.errno:  # without a number, it means damage
+        if isinstance(error, OSError) and error.errno:  # pyarrow's errors about damage have no number
             raise refused(location, error) from error
         raise DataError(f"{location}: expected {expected}, got: {first_line(error)}") from error

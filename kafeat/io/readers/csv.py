@@ -34,14 +34,15 @@ from kafeat.io.readers.text_stream import (
 )
 from kafeat.io.storage.base import Location
 
-# Delimiters that a shell or a person would not see.
+# Names in the option --delimiter for delimiters that are hard to type or to see.
 _NAMED = {"\\t": "\t", "tab": "\t", "blank": " "}
 
 
 class UntypedReader(TextReader, KeyedReader):
-    """A reader of text in which every value is text. Workers convert the values to numbers.
+    """A reader of text that yields every value as text. Workers convert the values to numbers.
 
-    So the row of an invalid value is known, a passthrough column is copied as it is, and a pipe is read only once.
+    Therefore messages can name the row of an invalid value, passthrough columns can be copied unchanged, and a pipe is
+    read only once, without a first pass to find types.
     """
 
     untyped = True
@@ -49,7 +50,7 @@ class UntypedReader(TextReader, KeyedReader):
 
     @abstractmethod
     def _texts(self, index: int) -> Sequence[str]:
-        """Return the first values of a column."""
+        """Return the first values of the column at position `index`."""
 
     @abstractmethod
     def _inferred(self, index: int) -> pa.DataType:
@@ -64,7 +65,7 @@ class UntypedReader(TextReader, KeyedReader):
         return lambda table, start: typed(self.location, table.select(where), types, start)
 
     def coding(self, names: Iterable[str]) -> Self:
-        """Return a view that reads these columns of labels and weights like features, by their dialects."""
+        """Return a view that reads these passthrough columns, such as a label, by their dialects, like features."""
         view = copy(self)
         own = len(self.fields) - len(self.keys)
         view._types = {index: kind for index, kind in self._types.items() if index >= own}
@@ -72,7 +73,7 @@ class UntypedReader(TextReader, KeyedReader):
         return view
 
     def _dialect(self, index: int) -> Dialect | None:
-        """Return how to read a column of numbers, or None for a column that is text or only copied."""
+        """Return the dialect of a column of numbers that `coding` names, or None for a column that is only copied."""
         field = self.fields[index]
         if field.name not in self._meant or field.kind != "number":
             return None
@@ -92,7 +93,7 @@ class UntypedReader(TextReader, KeyedReader):
         return self._texts(indices_of(self, [name])[0])
 
     def _type(self, index: int) -> pa.DataType:
-        """Infer the type of a column when it is needed: a wide file has many columns, and few are passed through."""
+        """Return the inferred type of a passthrough column. Not for all at once, because a wide file has thousands."""
         if index not in self._types:
             field = self.fields[index]
             kept = field.name in self.texts or (field.name in self._meant and field.kind == "text")
@@ -175,7 +176,7 @@ class CsvReader(UntypedReader):
                 if byte and rows.startswith(BOM):  # Arrow drops a byte order mark, but here it is text
                     rows = BOM + rows
                 if rows:
-                    # Arrow's handler for rows of another width fails silently on text that is not UTF-8.
+                    # Arrow's handler for rows with too many or few fields ignores text that is not UTF-8.
                     problem = not_utf8(rows, line, byte) if wanted.set_aside else None
                     if problem is not None:
                         raise DataError(f"{self.location}: {problem}")
@@ -193,7 +194,7 @@ class CsvReader(UntypedReader):
     def _parsed(
         self, rows: bytes, indices: list[int], set_aside: bool, broken: Broken, done: int
     ) -> pa.Table:
-        """Parse `rows`, which follow `done` earlier rows. With `set_aside`, a row of another width becomes nulls."""
+        """Parse `rows`, which follow `done` earlier rows. With `set_aside`, a row of another width is all null."""
         names, bad = [str(i) for i in range(len(self._sniffed.fields))], list[int]()
 
         def take(row: pa_csv.InvalidRow) -> str:
@@ -249,7 +250,7 @@ class CsvReader(UntypedReader):
         return f"{row}: expected {ragged[2]} fields, got {ragged[3]}{advice}"
 
 
-# Control characters, in UTF-8: what letters of other encodings become if they are read as Latin-1.
+# Control characters, in UTF-8. Letters of other encodings become such characters if they are read as Latin-1.
 _LATIN_1, _CONTROLS = "iso8859-1", re.compile(rb"\xc2[\x80-\x9f]")
 # A line such as sep=; that Excel writes before the header.
 _SEP = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=([,;\t|])"?\r?\n')

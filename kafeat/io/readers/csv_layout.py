@@ -24,7 +24,7 @@ _NOTE = re.compile(r"[^\W\d]{2,}[.:]?\s")
 
 
 def ruled(text: DecompressedStream, delimiter: str, rows: Sequence[list[str]]) -> str:
-    """Return advice if a line of dashes is above or below the names, as in what databases print, or an empty text."""
+    """Return advice if a line of dashes is above or below the names, as databases print it, or an empty text."""
     rule = next((line for line in map(delimiter.join, rows[:3]) if _RULE.fullmatch(line)), "")
     if not rule:
         return ""
@@ -39,7 +39,10 @@ def ruled(text: DecompressedStream, delimiter: str, rows: Sequence[list[str]]) -
 def named_rows(
     text: DecompressedStream, delimiter: str, rows: Sequence[list[str]], width: int, line: int
 ) -> str:
-    """Return advice if the line of names lacks one for the names of the rows, as R writes it, or an empty text."""
+    """Return advice if every row has one field more than the line of names, because R writes row names without a title.
+
+    `width` is the number of names, and `line` that of their line in the file. Other files get an empty text.
+    """
     names = {row[0] for row in rows}
     if not rows or len(names) < len(rows) or any(len(row) != width + 1 for row in rows):
         return ""
@@ -49,7 +52,7 @@ def named_rows(
 
 
 def too_wide(text: DecompressedStream, delimiter: str, rows: Sequence[list[str]], width: int) -> str:
-    """Return advice on rows with one field too many because of a delimiter at their end; empty for other causes."""
+    """Return advice if rows have one field too many because a delimiter ends them, otherwise an empty text."""
     wide = [row for row in rows if len(row) > width]
     if not wide or any(len(row) > width + 1 or row[-1].strip() for row in wide):
         return ""
@@ -125,7 +128,7 @@ def _line(text: DecompressedStream, rows: Sequence[list[str]], row: int) -> int:
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
-    """Return the names, with .2, .3 and so on after names that an earlier column has; empty ones become c2, c3, ..."""
+    """Return names that differ: a, a becomes a, a.2, and an empty name that is not the first becomes c3 in column 3."""
     counts, out = Counter[str](), list[str]()
     for i, name in enumerate(names):
         counts[name] += 1
@@ -151,7 +154,7 @@ def _below(
     end = next(at + 1 for at in reversed(range(len(lines))) if not is_note(lines[at]))
     notes = [row for row in lines[end:] if row]
     if notes and 1 < len(notes[0]) < width and lines[end]:
-        notes = []  # rows with missing fields, which the reader reports
+        notes = []  # not notes, but rows with missing fields: the reader reports them
     rows = [at for at, row in enumerate(lines[:end]) if len(row) == width][1:]
     told = list[str]()
     kept, columns = len(rows), [texts[: len(rows)] for texts in columns]
@@ -167,7 +170,10 @@ def _below(
 
 
 def totals_of(last: Sequence[str], fields: Sequence[Field], columns: Sequence[list[str]]) -> str | None:
-    """Return the value that shows that the last row has totals (such as `total`, or a blank next to a sum), or None."""
+    """Return the value that shows that the last row has totals, or None if it has none.
+
+    It is a word such as `total`, or an empty label if a number is the sum of its column.
+    """
     values = [*map(str.strip, last)]
     words = (
         value
@@ -179,7 +185,7 @@ def totals_of(last: Sequence[str], fields: Sequence[Field], columns: Sequence[li
     for field, texts in zip(fields, columns, strict=True) if word is None and blank is not None else ():
         numbers = to_doubles(pa.array(texts, pa.string()), field.dialect) if field.numeric else np.zeros(1)
         known, total = numbers[:-1][np.isfinite(numbers[:-1])], numbers[-1]
-        n = len(known)  # means, because a sum may exceed the range of numbers
+        n = len(known)  # compare means, because a sum may overflow
         if (
             n > 2
             and abs(total) > np.abs(known).max()
@@ -193,7 +199,7 @@ def line_of_names(rows: Sequence[list[str]], first: int = 0) -> int:
     """Return the index of the row of names: `first` or, after titles, the next row of usual width with only words."""
     width, top = Counter(map(len, filter(None, rows))).most_common(1)[0][0], rows[first]
     title = len(top) < width or (width > 2 and bool(top[0].strip()) and not any(map(str.strip, top[1:])))
-    groups = width > 2 and [*map(str.strip, top)].count("") > 1  # a row that names groups of columns
+    groups = width > 2 and [*map(str.strip, top)].count("") > 1  # a row of titles of groups has gaps
     title |= groups and not all(map(_WORDS.match, [*rows, [], []][first + 2]))
     for at in range(first + 1, min(len(rows), first + MOST_TITLES) if title and width > 1 else 0):
         names = (

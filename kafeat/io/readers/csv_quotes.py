@@ -12,12 +12,12 @@ from kafeat.errors import DataError
 from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, whole_lines
 
 _QUOTE, _LF, _CR = b'"\n\r'
-# Bytes that are letters or signs in cp1252. In Latin-1 they are control characters, which do not occur in text.
+# Bytes that show that a text is not Latin-1: they are letters or signs in cp1252, and control characters in Latin-1.
 _OF_WINDOWS = re.compile(rb"[\x80-\x9f]")
-# Letters of Central Europe in cp1250 that are signs in cp1252.
+# Words with letters of Central Europe in cp1250, whose bytes would be signs or rare letters in cp1252.
 _OF_CENTRAL_EUROPE = re.compile(rb"[A-Za-z][\xec\xf9][a-z]|[a-z][\x9d\x9f\xb3\xb9\xbc\xbe\xbf][a-z]")
 _ABOVE_ASCII = re.compile(rb"[\x80-\xff]+")
-# Encodings of other scripts, with their characters.
+# Encodings of scripts other than Latin: the name of the script, and the pattern of its characters.
 _SCRIPTS = {
     "cp1251": ("Cyrillic", "[\u0400-\u04ff]"),
     "cp1253": ("Greek", "[\u0370-\u03ff]"),
@@ -27,15 +27,15 @@ _SCRIPTS = {
 }
 _NEARLY_ALL = 0.8
 BOM = b"\xef\xbb\xbf"
-# Python before 3.11.5 has errors in possessive groups. Other groups need memory for each repeat: repeats are limited.
+# Not a possessive group, which has errors before Python 3.11.5. Repeats are limited because each needs memory.
 _WITHIN = re.compile(b'[^"]*+(?:""[^"]*+){0,4096}')
-"""A quoted value up to the quote that closes it."""
+"""The text after an opening quote, up to the quote that closes the value."""
 
 
 def whole_rows(
     location: str, text: DecompressedStream, delimiter: str, size: int
 ) -> Iterator[tuple[bytes, int, int]]:
-    """Yield whole rows, about `size` bytes at a time or up to a pause, with the line and byte at which they begin."""
+    """Yield whole rows as bytes, about `size` at a time or up to a pause, with the line and byte where they begin."""
     quotes, held, line, at = Quotes(delimiter), list[bytes](), 1, 0
     for lines in whole_lines(location, text, size, returns=True):
         problem = quotes.problem(lines) if lines else None
@@ -76,7 +76,7 @@ def not_utf8(data: bytes, line: int = 1, at: int = 0, whole: bool = True) -> str
 
 
 def _encodings(data: bytes) -> str:
-    """Return the options for encodings that may be that of a text, by its characters."""
+    """Return advice on a text that is not UTF-8: the options for encodings in which its characters make sense."""
     runs = _ABOVE_ASCII.findall(data)
     # In other scripts, all letters of a word are above ASCII, not only those with accents.
     if sum(len(run) for run in runs if len(run) > 2) > sum(map(len, runs)) / 2:
@@ -90,7 +90,7 @@ def _encodings(data: bytes) -> str:
 
 
 def _has(data: bytes, name: str, chars: str) -> bool:
-    """Return True if the text has nearly only these characters besides those of ASCII in an encoding."""
+    """Return True if the data can be decoded as `name`, and nearly all characters beyond ASCII match `chars`."""
     try:
         text = re.sub(r"[\x00-\x7f]", "", codecs.getincrementaldecoder(name)().decode(data))
     except UnicodeError:
@@ -110,23 +110,23 @@ class Quotes:
         self._near = np.isin(np.arange(256), [*self._ends, _QUOTE])
         blanks, end = b"[%s]*+" % b" \t".replace(delimiter.encode(), b""), b"[%s]" % re.escape(self._ends)
         self._blanks = re.compile(blanks)
-        # Everything valid: text without quotes, quoted values, and quotes that are characters.
+        # Valid text: without quotes, quoted values, and quotes within a value that does not begin with one.
         self._sound = re.compile(
             b'(?:[^"]++|(?<=%b)"%b"%b(?=%b)|(?<!%b)"){0,4096}' % (end, _WITHIN.pattern, blanks, end, end)
         )
         self.inside = False
         """True if a quoted value has not ended yet."""
         self.complete = 0
-        """Bytes of the last piece up to the end of its last row, or 0 if this is not known."""
+        """Length in bytes of the whole rows in the last piece, or 0 if it contains no certain end of a row."""
         self._line, self.opened = 1, 1
-        """The numbers of the lines in which the next piece and the last quoted value begin."""
+        """The numbers of the lines in which the next piece begins, and in which the last quoted value was opened."""
         self.line_end = b""
 
     def problem(self, data: bytes) -> str | None:
-        """Check the next piece, which ends with a line or the text, and return the problem of its quotes, if any."""
+        """Check the next piece, which consists of whole lines. Return the message about a wrong quote, or None."""
         if not self.line_end:
             self.line_end = b"\n" if b"\n" in data else b"\r"
-            if data.startswith(BOM):  # as delimiters, because a quote may follow
+            if data.startswith(BOM):  # to delimiters, after which a quote may open a value
                 data = self._ends[:1] * len(BOM) + data[len(BOM) :]
         self.complete = len(data)
         problem = None if self._all_in_place(data) else self._follow(b"\n" + data)
@@ -134,9 +134,9 @@ class Quotes:
         return problem
 
     def _all_in_place(self, data: bytes) -> bool:
-        """Check with vector operations whether all quotes are next to ends of values or to each other.
+        """Return true if every quote is next to a delimiter, a line end or another quote. This uses NumPy, for speed.
 
-        Then every second quote opens a value. Return false if the quotes must be followed one by one.
+        Then every second quote opens a value. If the result is false, `_follow` must look at each quote.
         """
         if b'"' not in data:
             self.complete = 0 if self.inside else len(data)
@@ -160,7 +160,7 @@ class Quotes:
         return True
 
     def _follow(self, data: bytes) -> str | None:
-        """Check one quote after the other. `data` begins with a line end before the piece."""
+        """Check one quote after the other, as `problem` does. `data` is a line end and then the piece."""
         at = 1
         while at < len(data):
             if not self.inside:
@@ -187,7 +187,7 @@ class Quotes:
 
 
 def _end(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
-    """Return the end of consecutive matches, the first of which begins at `at`."""
+    """Match the pattern at `at` as often as possible. Return the position after the last match."""
     while (match := pattern.match(data, at)) is not None and match.end() > at:
         at = match.end()
     return at

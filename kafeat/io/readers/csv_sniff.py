@@ -41,11 +41,11 @@ from kafeat.types import Floats
 
 @dataclass(frozen=True)
 class CsvHead:
-    """The fields of a CSV file, their first values, and the size of the pieces in which it is parsed.
+    """The fields of a CSV file, their first values, and the number of bytes to parse at a time (`block`).
 
     `skip` is the number of rows before the data. `empty` means that there is no data. `blanks` means that a blank line
-    is a row. `odd_rows` describes unusual rows, `wide` is the remedy for rows with one more field than names,
-    and `short` that for rows with fewer.
+    is a row. `odd_rows` describes unusual rows, `wide` is advice on rows with one field too many, and `short` is advice
+    on rows with too few fields.
     """
 
     fields: tuple[Field, ...]
@@ -69,7 +69,7 @@ def sniff(
 ) -> CsvHead:
     """Inspect the first rows of a CSV text. Reading `text` afterwards returns them again.
 
-    The rows before a pause are enough if the columns in `seen` have values or, without a header, all columns have.
+    At a pause of a pipe, the rows so far are enough if the columns in `seen` have values (all without a header).
     """
     rows = _first_rows(location, text, delimiter, seen if header else None)
     first = next((index for index, row in enumerate(rows) if row), None)
@@ -110,12 +110,15 @@ def sniff(
 
 
 def found_delimiter(location: str, text: DecompressedStream, usual: str) -> str:
-    """Return the delimiter that splits every line, from the names on, into equally many fields, or else `usual`."""
+    """Return the delimiter that splits all lines into equally many fields, or `usual` if there is none.
+
+    Titles above the line of names and notes at the end of the file do not count.
+    """
     head = text.look(LOOK)
     while not (text.whole or re.search(rb"[^\r\n][\r\n]", head) or len(head) >= LOOK):
         head = text.look(LOOK, beyond=len(head))
     first = re.split(rb"[\r\n]", head.lstrip(b"\r\n"), maxsplit=1)[0]
-    where = first if re.search(b"[,;\t|]", first) else head  # a title contains no delimiter
+    where = first if re.search(b"[,;\t|]", first) else head  # the first line may be a title
     marks = [usual, *(mark for mark in ",;\t|" if mark != usual and mark.encode() in where)]
     even = [mark for mark in marks if _even(location, head, mark, text.whole)] if len(marks) > 1 else []
     if len(even) > 1:
@@ -143,9 +146,9 @@ def _even(location: str, head: bytes, mark: str, whole: bool) -> bool:
 def _first_rows(
     location: str, text: DecompressedStream, delimiter: str, seen: Collection[str] | None
 ) -> list[list[str]]:
-    """Return the rows that end within the first bytes. More bytes are read until two rows are not blank."""
+    """Return the rows in the first bytes. More bytes are read until there are two rows, or enough rows at a pause."""
     for head, paused in growing(location, text, "CSV"):
-        # At a pause, the appended character makes the last row unfinished. A lone CR may be half of a line end.
+        # `_parsed` drops the last row. At a pause it may be whole: `|` begins another. A final CR may be half a CRLF.
         known = head.removesuffix(b"\r") + b"|" if paused else head
         rows = _parsed(location, known, delimiter, text.whole)
         count = sum(map(bool, rows))
@@ -157,7 +160,7 @@ def _first_rows(
 
 
 def _show(rows: list[list[str]], seen: Collection[str] | None) -> bool:
-    """Return true if rows have values for all columns in `seen`; None stands for all columns, without a header."""
+    """Return true if each column in `seen` has a value. None means that there is no header, and all columns count."""
     rows = [row for row in rows if row]
     if not rows:
         return False
@@ -182,7 +185,7 @@ def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) ->
     fields = [_field(name, values, asked) for name, values in zip(names, columns, strict=True)]
     clear = [field.dialect for field in fields if not field.problem]
     decimals, groups = any(one.decimal == "," for one in clear), any(one.thousands == "," for one in clear)
-    if decimals != groups:  # read 1,234 as in the other columns
+    if decimals != groups:  # 1,234 is ambiguous: read it as in clear columns
         told = replace(
             asked,
             decimal=asked.decimal or "," * decimals or None,
@@ -203,10 +206,11 @@ def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) ->
 
 
 def _beside_no_commas(fields: list[Field], columns: Sequence[list[str]], asked: Asked) -> list[Field]:
-    """Return the fields of a file without decimal commas, in which 1.234 may mean 1234 if others are whole and small.
+    """Return the fields of a file without decimal commas. In a column with 1.230 and 5, the point separates thousands.
 
-    A program writes 1.230 next to 5 only if points separate thousands. Semicolons, which files with decimal commas
-    have, are evidence as well. If other columns have decimal points, or there are few such numbers, add a note.
+    A program would write the decimal 1.230 as 1.23. Semicolons as delimiters are also evidence, because files with
+    decimal commas use them. The column stays decimal, with a note, if other columns have decimal points or the
+    evidence is weak.
     """
     again, words, points = list(fields), dict[int, list[str]](), False
     for i, (field, values) in enumerate(zip(fields, columns, strict=True)):
@@ -229,13 +233,13 @@ def _beside_no_commas(fields: list[Field], columns: Sequence[list[str]], asked: 
 
 
 def _whole(field: Field, values: Sequence[str]) -> Field:
-    """Return a field with thousands separators, whose dialect records whether its first numbers have no decimals."""
+    """Return a field with thousands separators. Its dialect is `whole` if none of its first values has decimals."""
     whole = not any(field.dialect.decimal in value for value in values if value.strip() not in field.missing)
     return replace(field, dialect=replace(field.dialect, whole=whole))
 
 
 def _field(name: str, values: list[str], asked: Asked) -> Field:
-    """Return a number field if most filled cells are numbers: a stray word must not turn the column into text."""
+    """Return a number field if most filled cells are numbers, otherwise a text field. A few words do not matter."""
     numbers = doubles(values) if asked.plain else None
     if numbers is not None:
         return _odd(Field(name, "number", None, "numbers", dialect=asked.dialect), values, numbers)
@@ -277,7 +281,7 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
 
 
 def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
-    """Return a number field with markers such as -999 and codes such as 007, or a text field for codes as 98E02."""
+    """Return a number field with its possible markers (-999) and codes (007), or a text field if codes are as 98E02."""
     lines = "\n".join(["", *texts, ""])
     code = _EXPONENT.search(lines) if "e" in lines or "E" in lines else None
     if code is not None and not isinstance(texts[0], JsonNumber):
@@ -311,9 +315,9 @@ def _have_stems(texts: Sequence[str]) -> bool:
 
 
 def _beside_commas(fields: list[Field], columns: Sequence[list[str]], asked: Asked) -> list[Field]:
-    """Return the fields of a file with decimal commas, in which 1.234 may mean 1234.
+    """Return the fields of a file with decimal commas, in which points separate thousands: 1.234 means 1234.
 
-    If other columns have decimal points, 1.234 may also be a decimal, even in later rows of a column of whole numbers.
+    If other columns of the file have decimal points, 1.234 is ambiguous, and columns of whole numbers keep a point.
     """
     again, whole, points = list(fields), set[int](), False
     for i, (field, values) in enumerate(zip(fields, columns, strict=True)):
@@ -359,11 +363,11 @@ class JsonNumber(str):
     """A JSON number as text, with a decimal point. Its class distinguishes it from JSON strings in the first rows."""
 
 
-# A double holds every number of at most 15 digits.
+# Numbers of at most 15 digits, each of which a double represents without loss.
 _SHORT = r"^-?(0|[1-9][0-9]{0,6})(\.[0-9]{1,8})?$"
 
 
-# 007, 98E02 and +49301234567 are names: as numbers they would lose characters.
+# Codes such as 007, 98E02 and +49301234567: as numbers they would lose characters.
 _NAME = re.compile(rf"[+-]?0[0-9]|\+[0-9]+\Z|{CODE}\Z")
 
 
@@ -372,20 +376,20 @@ _THOUSANDS = re.compile(r"[(+\-−]?(?:0|[1-9][0-9]{0,2}(?:\.[0-9]{3})?)[)\-−]
 _LAST_ZERO = re.compile("0[^0-9]?$")
 _STEM = re.compile("([0-9]{3,})(?:-[0-9]+)?")
 _FAR = 1e6
-"""Among whole numbers, a value such as 1E50 is a code if it is this many times as large as the largest of them."""
+"""In a column of whole numbers, 1E50 is a code if it exceeds this multiple of the largest other number."""
 _ANSWERS = re.compile("[0-9]{1,2},[0-9]{1,2}")
 _EXACT = 2.0**53
 """Larger whole numbers may not be exact as doubles."""
 _NINES = frozenset(sign * (10.0**digits - 1.0) for digits in range(2, 10) for sign in (-1.0, 1.0))
-"""Numbers of nines. If all other values are far away, they stand for missing values, such as -999."""
+"""Numbers such as -999. They may stand for missing values if all other values of the column are far away."""
 
 
 _MOST_DIGITS = 767
-"""Largest number of significant decimal digits of a double."""
+"""Number of digits in the longest exact decimal form of a double."""
 
 
 def inferred(values: Sequence[str], dialect: Dialect | None = None) -> pa.DataType:
-    """Return the first of int64, float64 and text that loses nothing of these values. Missing values become null."""
+    """Return int64 or float64 if that holds all values without loss, otherwise text. Missing values do not count."""
     text = _present(pa.chunked_array([pa.array(values, pa.string())]), dialect)
     numbers = (pa.int64(), pa.float64()) if text.null_count < len(text) else ()
     return next((kind for kind in numbers if _as(text, kind) is not None), pa.string())
@@ -432,10 +436,10 @@ def _advice(text: pa.ChunkedArray, dialect: Dialect | None) -> str:
 
 
 def _present(text: pa.ChunkedArray, dialect: Dialect | None) -> pa.ChunkedArray:
-    """Return text with null for missing values, and with a point in place of a decimal comma."""
+    """Return text with null for missing values. If there is a dialect, its numbers are rewritten with a point."""
     if dialect is not None:
         return with_points(without_nulls(text, dialect), dialect)
-    # Not if_else: before pyarrow 24 it returns wrong bytes for text that begins inside a buffer.
+    # if_else would return wrong bytes before pyarrow 24 if the text begins inside a buffer.
     return pc.case_when(pc.make_struct(pc.not_equal(text, "")), text)
 
 
@@ -453,7 +457,7 @@ def _as(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
 
 
 def _is_double(text: str) -> bool:
-    """Return true if a double equals this number, or equals it when rounded to the same number of digits."""
+    """Return true if the nearest double, rounded to as many digits as the text has, is this number again."""
     if _NAME.match(text):
         return False
     if NOT_FINITE.fullmatch(text):

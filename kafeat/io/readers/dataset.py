@@ -47,7 +47,7 @@ class DatasetReader(Reader):
             self.fields = first.fields
 
     def _first(self) -> Reader:
-        """Open the first part that has rows, since an empty part shows no types. If all are empty, open the first."""
+        """Open the first part with rows, because an empty part shows no types, or the first part if all are empty."""
         for part in self._parts:
             reader = self._open_file(part)
             if reader.rows != 0:
@@ -57,12 +57,12 @@ class DatasetReader(Reader):
 
     @cached_property
     def rows(self) -> int | None:  # type: ignore[override]  # counted when it is asked for
-        """The sum of the rows of all parts, or None if one is not known."""
+        """The number of rows of all parts, or None if a part does not store its number. Counting opens every part."""
         return None if self._starts is None else int(self._starts[-1])
 
     @cached_property
     def _starts(self) -> Array | None:
-        """The number of the first row of each part, and the number of all rows."""
+        """The number of the first row of each part, and at the end the number of all rows, or None (see `rows`)."""
         starts = [0]
         for part in self._parts:
             with self._open_file(part) as reader:
@@ -81,7 +81,7 @@ class DatasetReader(Reader):
         return self._texts[name]
 
     def _key(self, name: str) -> list[str]:
-        """Return the value of a key in each part."""
+        """Return, for each part, the value of a key in the name of its folder: "2024" for year=2024."""
         return [str(value) for part in self._parts for key, _, value in part.keys if key == name]
 
     def coding(self, names: Iterable[str]) -> Self:
@@ -90,7 +90,7 @@ class DatasetReader(Reader):
         return view
 
     def settled(self) -> Self:
-        """Return a view with the fields of the widest part, if the widths depend on all rows."""
+        """Return a view with the fields of the widest part. If a list has an unknown width, this opens every part."""
         if all(field.width is not None for field in self.fields if field.kind == "list"):
             return self
         view = copy(self)
@@ -114,7 +114,10 @@ class DatasetReader(Reader):
                 start += rows
 
     def chunks_with(self, rows: Array, wanted: Wanted) -> Iterator[Chunk] | None:
-        """Return chunks of only the blocks that contain these rows (ascending), or None if blocks cannot be found."""
+        """Return chunks of only those blocks that contain the rows of these numbers, or None if that is not possible.
+
+        `rows` ascend and count across all parts. `Reader.blocks` gives the blocks of a part.
+        """
         starts = self._starts
         if starts is None or not self._seekable or self.limit is not None:
             return None

@@ -37,7 +37,7 @@ Row = dict[str, Any]
 """Values by their keys: text, numbers as text, booleans and None."""
 _BOM = b"\xef\xbb\xbf"
 _MOST_CELLS = 1 << 23
-"""Largest number of cells to make at a time. If rows have different keys, there are far more cells than bytes."""
+"""Largest number of cells to make at a time. Rows of different keys make a table with more cells than their bytes."""
 _BETWEEN = "\n,0,\n"
 """The text that joins lines to one JSON list. Objects and strings cannot contain it, so no row spans two lines."""
 
@@ -60,7 +60,7 @@ class JsonlReader(UntypedReader):
     def _first_rows(self, text: DecompressedStream, seen: Sequence[str]) -> list[Row]:
         """Return the valid rows in the first bytes, with numbers as `JsonNumber`.
 
-        The rows before a pause are enough if they have values for all keys in `seen`.
+        At a pause of a pipe, the rows so far are enough if all keys in `seen` have values.
         """
         lines = list[bytes]()
         for head, paused in growing(self.location, text, "JSON lines"):
@@ -76,7 +76,7 @@ class JsonlReader(UntypedReader):
         self.rows = None if lines else 0
         rows, problems = _parsed(lines, JsonNumber)
         if lines and len(problems) == len(lines):
-            advice = "" if problems[0].startswith("key") else "; jq -c writes an object a line"
+            advice = "" if problems[0].startswith("key") else "; jq -c writes one object per line"
             raise DataError(f"{self.location}: {spell_row(0)}: {problems[0]}{advice}")
         return rows
 
@@ -114,7 +114,7 @@ class JsonlReader(UntypedReader):
     def _batches(self, indices: list[int], wanted: Wanted, broken: Broken) -> Iterator[pa.RecordBatch | None]:
         names = [self.fields[index].name for index in indices]
         own = {names[indices.index(i)]: how for i, how in self._respelled.items() if i in indices}
-        # The first column of a name is the feature; a second one is passed through with its numbers unchanged.
+        # A column that is a feature and is kept occurs twice in `names`. Only the first, the feature, is respelled.
         keys = [
             f"\0{name}" if name in own and name not in names[:at] else name for at, name in enumerate(names)
         ]
@@ -145,12 +145,11 @@ class JsonlReader(UntypedReader):
 
 
 def _lines(text: bytes) -> list[bytes]:
-    """Return the lines that are not blank."""
     return [line for line in text.split(b"\n") if line.strip()]
 
 
 def _parsed(lines: list[bytes], number: type[str]) -> tuple[list[Row], dict[int, str]]:
-    """Return a row for every line, and the problems of invalid lines, whose rows are empty, by their positions."""
+    """Return a row for every line, empty if the line is invalid, and {position: problem} of the invalid lines."""
     decoder = json.JSONDecoder(
         parse_float=number, parse_int=number, parse_constant=_refuse, object_pairs_hook=_object
     )
@@ -173,7 +172,7 @@ def _plain(lines: list[bytes], decoder: json.JSONDecoder) -> list[Row]:
     values = decoder.decode(f"[{text}]")
     rows: list[Row] = values[::2]
     nested = text.count("{") > len(rows) or "[" in text
-    escaped = "\\ud" in text or "\\uD" in text  # perhaps half a surrogate pair
+    escaped = "\\ud" in text or "\\uD" in text  # may be half of a surrogate pair
     if nested or escaped or len(values) != 2 * len(lines) - 1 or set(map(type, rows)) != {dict}:
         raise ValueError
     return rows
@@ -233,14 +232,13 @@ def _text(value: Any) -> str | None:
 
 
 def _respelled(value: Any, dialect: Dialect) -> str | None:
-    """Return a JSON number as the dialect of its column writes it. Text already is in that dialect."""
+    """Return a JSON number as text in the dialect of its column: 1.5 as `1,5 kg`. Other values are as in `_text`."""
     if type(value) is not JsonNumber:
         return _text(value)
     return value.replace(".", dialect.decimal) + "".join(() if dialect.bare else dialect.units[:1])
 
 
 def _batch(rows: list[Row], names: list[str]) -> pa.RecordBatch:
-    """Return a batch of text with the columns of these names."""
     kind = pa.struct([(name, pa.string()) for name in names])
     try:
         values = pa.array(rows, kind)

@@ -57,7 +57,7 @@ _NUMBER = re.compile(
 LABEL = "label"
 BLOCK = 4 << 20
 EXACT = 2.0**53
-"""Labels are read as doubles. From this number on, two whole numbers may have the same double."""
+"""Labels are doubles, which represent all whole numbers below this one, but not all above it."""
 
 
 def tidied(lines: bytes) -> bytes:
@@ -72,7 +72,7 @@ def tidied(lines: bytes) -> bytes:
 
 
 def cut(pieces: Iterable[bytes], height: int) -> Iterator[tuple[bytes, int]]:
-    """Regroup pieces of lines: yield `height` lines at a time (the last time perhaps fewer), and their number."""
+    """Regroup pieces of whole lines: yield `height` lines at a time, and their number. The last time may have fewer."""
     waiting: list[bytes] = []
     have = 0
     for piece in pieces:
@@ -103,7 +103,7 @@ def parsed(lines: bytes) -> Entries:
 
 
 def _plain(lines: bytes) -> Entries:
-    """Parse lines, all of which must be valid. Raise ValueError if one is not."""
+    """Parse lines to sparse rows, all at once. Raise ValueError if a line is invalid."""
     text = np.frombuffer(lines, np.uint8)
     marks = np.flatnonzero(np.frombuffer(lines.translate(_APART), bool))
     before_mark = np.append(-1, marks[:-1])
@@ -135,13 +135,17 @@ def _numbers(tokens: bytes, lengths: Array) -> npt.NDArray[np.float64]:
 
 
 def _columns(indices: Array, starts: Array, lengths: Array, last_but_one: Array) -> Array:
-    """Return columns, from 0, for indices. Raise ValueError unless these ascend in each row and have only digits."""
+    """Return columns, which count from 0, for indices. Raise ValueError for indices that are not valid.
+
+    Indices must ascend in each row and be written in digits only. `lengths` (n,) are their numbers of characters, and
+    `last_but_one` (n,) the character before the last.
+    """
     if not len(indices):
         return np.empty(0, np.int64)
     ascending = np.diff(indices) > 0
     turns = starts[1:-1]
     ascending[turns[(turns > 0) & (turns < len(indices))] - 1] = True
-    # An index in plain digits has as many characters as digits. The second line rejects 1e2, which has as many too.
+    # 7.0, 07 and 1e3 have other lengths than 7 and 1000 have. 1e2 is as long as 100, but its middle is not a digit.
     digits = lengths == np.searchsorted(_POWERS, indices, side="right")
     digits &= (lengths < 3) | ((last_but_one >= ord("0")) & (last_but_one <= ord("9")))
     if not (indices.min() >= 1 and indices.max() <= MOST_INDEX and ascending.all() and digits.all()):
@@ -176,7 +180,7 @@ def _problem(line: str) -> str | None:
 
 
 class LibsvmReader(TextReader):
-    """A reader of two columns: `label`, which is not a feature, and `features`, whose width depends on all rows."""
+    """A reader of a column `label`, which is not a feature, and a list `features`, whose width only all rows show."""
 
     positional = True
     untyped = True
@@ -260,12 +264,12 @@ class LibsvmReader(TextReader):
 
 @dataclass(eq=False)
 class LibsvmChunk(SparseChunk):
-    """Some lines of a LIBSVM file. `kept` is the schema of the passthrough columns."""
+    """Some lines of a LIBSVM file. `kept` is the schema of the passthrough columns: the label, or no column."""
 
     lines: bytes
     kept: pa.Schema
     strict: bool
-    """True if a row that breaks the format is an error when labels are passed through."""
+    """True if an invalid row is an error for passthrough labels. Otherwise its label is null."""
     first_column = 1
 
     @cached_property
@@ -299,7 +303,10 @@ class LibsvmChunk(SparseChunk):
         )
 
     def _check_labels(self, labels: Array, sound: Mask, whole: bool) -> None:
-        """Raise DataError for labels that a double does not hold exactly, or that must be `whole` but are not."""
+        """Raise DataError if a label must be `whole` and is not, or is a whole number that a double cannot represent.
+
+        Only rows where the mask `sound` is true are checked.
+        """
         odd = ~_whole(labels) if whole else np.abs(labels) >= EXACT
         for row in np.flatnonzero(sound & odd):
             line = self.lines.split(b"\n", row + 1)[row]
@@ -313,11 +320,11 @@ class LibsvmChunk(SparseChunk):
 
 
 def _whole(labels: Array) -> Mask:
-    """Return a mask of the labels that are exact whole numbers."""
+    """Return a mask of the labels that are whole numbers below 2**53."""
     return (np.abs(labels) < EXACT) & (labels == np.rint(labels))
 
 
 def _lost(written: str, label: np.float64) -> bool:
-    """Return true if the label, as a double, is not exactly the whole number that was written."""
+    """Return true if the text is a whole number, such as 9007199254740993, and the double `label` is another one."""
     digits = written.lstrip("+-")
     return digits.isdecimal() and (np.isinf(label) or int(written) != int(label))

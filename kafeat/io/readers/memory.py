@@ -82,7 +82,7 @@ def array_of(data: object, place: str, what: str = "array") -> Array:
 
 
 def _from_arrow(data: object) -> pa.Table | pa.Array | pa.ChunkedArray:
-    """Return an object that supports Arrow as a table, or as a column if it has no columns."""
+    """Return an object that supports Arrow as a table, or as an array if it is only one column."""
     try:
         return pa.table(data)
     except _REFUSED as error:
@@ -140,7 +140,7 @@ class DecodedChunk(Chunk):
     X: InputRows
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
-        del dtype  # the program casts the rows itself
+        del dtype  # the rows stay as they are: the program casts them
         return self.X, True
 
     def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
@@ -197,7 +197,7 @@ class TableReader(ArrowReader):
         yield from self._table.select(indices).to_batches()
 
     def digest(self) -> str:
-        """Return the SHA-256 of the table as an Arrow stream with batches of fixed height, whatever its chunks are."""
+        """Return the SHA-256 of the table as an Arrow stream. It does not depend on how the table is chunked."""
         seen = _Hash()
         with pa.ipc.new_stream(pa.PythonFile(seen, mode="w"), self.schema) as writer:
             for _, piece in cut(self._table.to_batches(), DIGEST_ROWS):
@@ -206,7 +206,7 @@ class TableReader(ArrowReader):
 
 
 class BatchReader(ArrowReader):
-    """A reader of record batches that can be read once. Lists of variable length have no known width."""
+    """A reader of record batches that are read only once. It does not look ahead, so list widths stay unknown."""
 
     def __init__(self, location: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch] = ()) -> None:
         self.location, self.schema, self._given = location, schema, batches

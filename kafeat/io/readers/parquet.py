@@ -26,7 +26,7 @@ Unit = Literal["s", "us", "ns"]
 _PER_SECOND: dict[Unit, int] = {"us": 10**6, "ns": 10**9}
 _ROWS = 1 << 16
 READ_BUFFER = 1 << 16
-"""Size of the buffer for column chunks: a row group is never completely in memory."""
+"""Bytes of a column that are read at a time, so that a row group is never completely in memory."""
 
 _damage = partial(
     damage,
@@ -63,20 +63,20 @@ class ParquetReader(ArrowReader):
             )
 
     def _opened(self, unit: Unit = "us") -> pq.ParquetFile:
-        """Open the file again. INT96 columns store no unit: they are read in `unit`, in which large values overflow."""
+        """Open the file again. Timestamps of type INT96 become integers of `unit`, which overflow if they are large."""
         options = {
             "coerce_int96_timestamp_unit": unit,
             "metadata": self._metadata,
             "read_dictionary": sorted(self._coded),
         }
         if isinstance(self._place, LocalPath):
-            file = pa.OSFile(os.fsencode(self._place.path))  # a name may be no UTF-8
+            file = pa.OSFile(os.fsencode(self._place.path))  # the name may not be UTF-8
             return pq.ParquetFile(file, pre_buffer=False, buffer_size=READ_BUFFER, **options)
         # Over a network, fetch all columns of a row group at once, and adjacent ranges together.
         return pq.ParquetFile(self._place.open_random(), pre_buffer=True, **options)
 
     def _readable(self) -> pq.ParquetFile:
-        """Open the file. If columns have integers too wide for Arrow, reading these is an error, but not opening."""
+        """Open the file. Columns of integers that are too wide for Arrow only raise an error when they are read."""
         try:
             return self._opened()
         except pa.ArrowNotImplementedError:
@@ -115,7 +115,7 @@ class ParquetReader(ArrowReader):
         promised, got = self._check_values(groups, names), 0
         left, row = self.rows or 0, self.first
         texts = [name for name, i in zip(names, indices, strict=True) if _has_text(self.schema.field(i).type)]
-        # Prefetched bytes stay in memory until a call ends, so remote files get one call per row group.
+        # Prefetched bytes stay in memory until a call ends, so each row group of a remote file is read in its own call.
         calls = [[group] for group in groups] if self._remote else [groups]
         with _damage(self.location):
             for call in calls:
@@ -133,7 +133,7 @@ class ParquetReader(ArrowReader):
 
     def _of_groups(self, height: int, groups: list[int], names: list[str]) -> Iterator[pa.RecordBatch]:
         exact = self._in_nanoseconds(names)
-        # Arrow's reader treats names as prefixes of paths, and may return more columns than requested.
+        # Arrow also returns the columns `a.b` if `a` is requested.
         batches = (
             batch.select(names) for batch in self._file.iter_batches(height, row_groups=groups, columns=names)
         )
@@ -164,9 +164,9 @@ class ParquetReader(ArrowReader):
         return frozenset(leaf.path for leaf in leaves if leaf.physical_type == "INT96")
 
     def _in_nanoseconds(self, names: Iterable[str]) -> list[str]:
-        """Return the columns that are read in nanoseconds: INT96 columns with digits below a microsecond.
+        """Return those of the columns that are read in nanoseconds: INT96 columns with digits below a microsecond.
 
-        INT96 columns are read twice for that, because the type of a column must hold every row.
+        To find these digits, INT96 columns are first read completely: the unit of a column must suit every row.
         """
         asked = [name for name in names if name in self._int96]
         with _damage(self.location):
@@ -208,7 +208,7 @@ class ParquetReader(ArrowReader):
         return np.cumsum([0, *heights])
 
     def _groups(self) -> tuple[list[int], int]:
-        """Return the row groups that contain the rows to read, and how many other rows in them come first."""
+        """Return the row groups that contain the rows to read, and how many rows of the first group to skip."""
         edges, stop = self.blocks(), self.first + (self.rows or 0)
         groups = np.flatnonzero((edges[:-1] < stop) & (edges[1:] > self.first)).tolist()
         return groups, self.first - int(edges[groups[0]]) if groups else 0
@@ -242,17 +242,17 @@ def _require_utf8(location: str, start: int, name: str, text: pa.Array) -> None:
 
 
 def exact_unit(location: str, name: str, in_seconds: pq.ParquetFile, in_nanoseconds: pq.ParquetFile) -> Unit:
-    """Return the unit in which every INT96 is exact: microseconds if there are no digits below them.
+    """Return the unit for a column of INT96: microseconds, or nanoseconds if a value has digits below microseconds.
 
-    An INT96 consists of a day and the nanoseconds in it. If 64 bits cannot hold a value, Arrow wraps it. Both arguments
-    are the same file, read in these units. A value that the unit cannot hold is an error.
+    A value that 64 bits of this unit cannot hold is an error: Arrow would wrap it silently. An INT96 consists of a day
+    and the nanoseconds in it. `in_seconds` and `in_nanoseconds` are the same file, opened with these units.
     """
     unit: Unit = "us"
     beyond: dict[Unit, tuple[int, int]] = {}
     pieces = [cut(file.iter_batches(_ROWS, columns=[name]), _ROWS) for file in (in_seconds, in_nanoseconds)]
     for (row, coarse), (_, fine) in zip(*pieces, strict=True):
         seconds, counts = (_counts(table.column(name)) for table in (coarse, fine))
-        # Seconds never wrap. The counts may have wrapped, but the product wraps likewise, so the difference is right.
+        # Seconds fit into 64 bits. Nanoseconds may have wrapped, and so may the product, but their difference is right.
         rest = counts - seconds * _PER_SECOND["ns"]
         unit = "ns" if (rest % 1000).any() else unit
         for each, per_second in _PER_SECOND.items():

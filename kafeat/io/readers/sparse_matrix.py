@@ -29,9 +29,10 @@ FEATURES = "features"
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Sparse rows (CSR). `columns` count from 0 and ascend in each row; `broken` maps invalid rows to problem and text.
+    """Sparse rows (CSR): the entries of row i are those from `starts[i]` to `starts[i + 1]`, in ascending columns.
 
-    `labels` (n,) are the labels if the format has some, with NaN for an invalid row.
+    `columns` count from 0. `broken` maps the number of an invalid row to its problem and its text. `labels` are (n,)
+    with NaN for invalid rows, or empty for formats without labels.
     """
 
     values: npt.NDArray[np.float64]
@@ -58,7 +59,7 @@ class SparseChunk(Chunk):
 
     @cached_property
     def entries(self) -> Entries:
-        """The entries of the rows within the width, and the problems of the other rows."""
+        """The entries of all rows. A row with a column beyond the width of the map is `broken`, and has no entries."""
         entries, width = self.read(), self.columns.n_features
         beyond = entries.columns >= width
         if not self.columns.features or not beyond.any():
@@ -212,7 +213,7 @@ class MemoryCsr(CsrReader):
 
 
 class NpzReader(CsrReader):
-    """A reader of a file of `scipy.sparse.save_npz`, whose three arrays it reads together, block by block."""
+    """A reader of a file of `scipy.sparse.save_npz`. It reads the three arrays in step, some rows at a time."""
 
     def __init__(self, location: Location) -> None:
         self._place, self.location = location, location.source
@@ -257,7 +258,7 @@ class NpzReader(CsrReader):
             for first in range(0, self._n_rows, height):
                 more = starts.take(min(height, self._n_rows - first)).astype(np.int64)
                 ends = np.append(last, more)
-                # Without subtraction: numbers from 2**63 on are negative here, and their differences overflow.
+                # Not np.diff: numbers from 2**63 on are negative as int64, and their differences could overflow.
                 if (ends[1:] < ends[:-1]).any() or ends[-1] > values.size:
                     raise DataError(
                         f"{self.location}: indptr: expected ascending numbers up to {values.size:,}, got others "
@@ -302,7 +303,7 @@ class _Member:
         self.size = int(self.shape[0]) if self.shape else 1
 
     def small(self) -> Array:
-        """Return the whole array, which must be small."""
+        """Return the whole array. Raise DataError if it has more than 256 bytes."""
         if self.size * self.dtype.itemsize > 256:
             raise DataError(f"{self._location}: {self._name}: expected a few bytes, got {self.size:,} values")
         return self.take(self.size).reshape(self.shape)

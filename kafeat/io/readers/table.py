@@ -47,8 +47,8 @@ def cut(
 ) -> Iterator[tuple[int, pa.Table]]:
     """Yield tables of `height` rows (the last may be shorter), each with the number of its first row.
 
-    None marks a pause of the input. The rows so far become a shorter table, perhaps without rows, and the next table
-    ends where it would have ended without the pause.
+    At a pause of the input, `pieces` has None. The rows so far (perhaps none) then become a shorter table, and the next
+    table has the rest of its `height`.
     """
     waiting: list[pa.RecordBatch] = []
     table, rows, above = None, 0, 0
@@ -77,20 +77,20 @@ def cut(
 
 @dataclass(eq=False)
 class TableChunk(Chunk):
-    """A chunk whose feature columns are the first in `table`, in the order of `columns`."""
+    """A chunk of an Arrow table. The first columns of `table` are those of `columns`, passthrough columns follow."""
 
     table: pa.Table
     take_passthrough: TakePassthrough | None
     broken: Broken = field(default_factory=dict)
     source: Reader | None = field(default=None, repr=False)
-    """The reader, if it reads text: the advice in messages depends on its first rows."""
+    """The reader of a text format, otherwise None. Messages base their advice on its first rows."""
 
     @cached_property
     def _passthrough(self) -> pa.Table | None:
         return None if self.take_passthrough is None else self.take_passthrough(self.table, self.first_row)
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
-        # A single list column is row-major in Arrow. Scalar columns are feature-major.
+        # The order that needs no transposition: Arrow stores one list column row by row, and others by column.
         lists = len(self.columns.features) == 1 and self.columns.features[0].width is not None
         out = np.empty((self.rows, self.columns.numbers.n_features), dtype, order="C" if lists else "F")
         finite = True
@@ -99,19 +99,17 @@ class TableChunk(Chunk):
         return self.columns.beside_texts(out, self._texts()), finite and not self._broken_rows()
 
     def _numbers(self) -> Iterator[tuple[int, Column, slice]]:
-        """Yield the index, the column, and the positions among numeric features of each column that is not text."""
+        """Yield, for each column that is not text, its index, the column, and its slice among the numeric features."""
         indices = [index for index, column in enumerate(self.columns.features) if not column.text]
         numbers = self.columns.numbers
         return zip(indices, numbers.features, numbers.places, strict=True)
 
     def _texts(self) -> list[Array]:
-        """Return the texts (rows,) of each text column."""
         indices = [index for index, column in enumerate(self.columns.features) if column.text]
         none = np.empty(0, object)
         return [np.concatenate([none, *(spelled(piece) for piece, _ in self._pieces(i))]) for i in indices]
 
     def _broken_rows(self) -> list[int]:
-        """Return the rows that break the format, by their numbers within the chunk."""
         return [row for row in range(self.rows if self.broken else 0) if self.row_number(row) in self.broken]
 
     def _read(self, index: int, column: Column, out: Floats) -> bool:
@@ -135,7 +133,7 @@ class TableChunk(Chunk):
 
     def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
         X = numbers_of(X)
-        # Decoding stopped at the first invalid value of each column. The first of a row may be in another column.
+        # `decode` stops at the first invalid value of a column, so decode the whole columns to find all.
         bad = np.zeros(X.shape, dtype=bool)
         for index, column, place in self._numbers():
             for piece, rows in self._pieces(index):
@@ -160,7 +158,7 @@ class TableChunk(Chunk):
         return None if broken is None else broken[1]
 
     def _invalid(self, row: int, number: int, dtype: np.dtype[Any]) -> InvalidValueError:
-        """Return the error about an invalid feature. `number` counts only features that are not from texts."""
+        """Return the error about an invalid feature. `number` is its position among the features that are not texts."""
         index, column, place = next(one for one in self._numbers() if number < one[2].stop)
         element = number - place.start
         problem = self._problem(self.table.column(index)[row].as_py(), column, element, dtype)
@@ -190,10 +188,10 @@ PEEK = 1024
 
 
 class KeyedReader(Reader):
-    """A reader of Arrow record batches, to which columns with one value may be added."""
+    """A reader of Arrow record batches. `add_keys` adds columns from the names of folders, such as year=2024."""
 
     _respelled: Mapping[int, Dialect] = MappingProxyType({})
-    """The columns whose JSON numbers are rewritten in a dialect. A passthrough copy of such a column is read apart."""
+    """JSON columns whose numbers are rewritten for the dialect of a map. Passthrough copies are read separately."""
 
     @abstractmethod
     def _batches(self, indices: list[int], wanted: Wanted, broken: Broken) -> Iterator[pa.RecordBatch | None]:
@@ -203,7 +201,7 @@ class KeyedReader(Reader):
         """
 
     def _taking(self, where: list[int], wanted: Wanted) -> TakePassthrough:
-        """Return a function that selects the passthrough columns, at the positions `where` of a table."""
+        """Return a function of a table and its first row number that returns the passthrough columns, at `where`."""
         del wanted
         return lambda table, _start: table.select(where)
 
@@ -235,7 +233,7 @@ class KeyedReader(Reader):
     def _with_keys(
         self, indices: list[int], read: Callable[[list[int]], Iterator[pa.RecordBatch | None]]
     ) -> Iterator[pa.RecordBatch | None]:
-        """Yield batches of the columns at `indices`, adding those of `keys`. `read` yields those from the file."""
+        """Yield batches of the columns at `indices`. Those in the file come from `read`, and the others from `keys`."""
         names = [self.fields[index].name for index in indices]
         if self.keys.keys().isdisjoint(names):
             yield from read(indices)
@@ -272,7 +270,7 @@ class ArrowReader(KeyedReader):
         self.fields = tuple(self._field(index) for index in range(len(self.schema)))
         self.notes = {key: note for key, note in self._noted(b"kafeat").items() if isinstance(note, str)}
         index = self._noted(b"pandas").get("index_columns")
-        # A range index is not a column: pandas describes it by a mapping.
+        # pandas lists the names of index columns, and describes an index that is a range by a mapping.
         names = (name for name in index if isinstance(name, str)) if isinstance(index, list) else ()
         self.row_names = frozenset(names) & set(self.schema.names)
 

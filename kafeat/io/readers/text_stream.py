@@ -26,25 +26,25 @@ LONGEST = 1 << 28
 """Largest size of a row in bytes."""
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
-"""After a byte from 0x50 to 0x5f, these bytes begin a frame that decoders skip."""
+"""A zstd file may begin with a frame to skip: a byte from 0x50 to 0x5f, then these bytes."""
 PAUSE = 0.05
-"""Seconds for which bytes of a pipe are collected if its rows should be passed on promptly."""
+"""Seconds for which a `prompt` stream waits for more bytes, from the first byte of a read on."""
 _MAGIC = 6
 
 
 class HashingStream(io.RawIOBase):
-    """The raw bytes of a file or of standard input. If `hashed`, they are hashed while they are read.
+    """The raw bytes of a file or of standard input. With `hashed`, their SHA-256 is computed while they are read.
 
-    A `prompt` stream is read up to its next pause, and is then `paused`.
+    With `prompt`, a read returns fewer bytes if the input pauses, and sets `paused`.
     """
 
-    _file: io.RawIOBase | None = None  # if it cannot be opened, Python still calls close()
+    _file: io.RawIOBase | None = None  # for `close`, which Python also calls if opening fails
 
     def __init__(self, location: Location, prompt: bool = False, hashed: bool = True) -> None:
         self._location, self.prompt, self.paused = location, prompt, False
         self._file = location.open()
         self._hash = hashlib.sha256() if hashed else None
-        # A thread may read ahead while `digest` reads the rest of a limited input.
+        # With a limit of rows, `digest` reads the remaining bytes while another thread may still read ahead.
         self._lock = threading.Lock()
         self.ended = False
         self._ahead = b""
@@ -91,7 +91,7 @@ class HashingStream(io.RawIOBase):
 
 
 def is_utf8(head: bytes, encoding: str) -> bool:
-    """Return True if a text that was converted from `encoding` to UTF-8 was UTF-8 before, with non-ASCII characters."""
+    """Return True if a text was decoded from `encoding` although it is UTF-8: `head` has the garbled characters."""
     text = head.decode(UTF8, "ignore")
     raw = text.encode(encoding, "ignore")
     return encoding_of(raw) == UTF8 and not text.startswith(raw.decode(UTF8, "ignore"))
@@ -112,10 +112,9 @@ def encoding_of(head: bytes) -> str:
 
 
 class DecompressedStream(io.RawIOBase):
-    """The text of a hashing stream, decompressed if it is compressed. `read` returns the inspected `head` again.
+    """The bytes of a hashing stream, decompressed if it is compressed. Text in another encoding is converted to UTF-8.
 
-    If `binary`, NUL bytes are allowed. Otherwise, they are an error, wherever they occur. A text in another encoding is
-    converted to UTF-8.
+    `look` returns the first bytes, and a later `read` returns them again. NUL bytes are an error unless `binary`.
     """
 
     def __init__(self, location: str, raw: HashingStream, binary: bool = False, encoding: str = UTF8) -> None:
@@ -131,15 +130,15 @@ class DecompressedStream(io.RawIOBase):
         self._decoder = None if encoding == UTF8 else codecs.getincrementaldecoder(encoding)()
         self._encoding, self._decoded, self._last = encoding, b"", b""
         self.dropped = 0
-        """Number of lines that were dropped."""
+        """Number of lines that `drop` has removed, such as the line sep=; of Excel."""
 
     def drop(self, size: int) -> None:
-        """Drop the first bytes, which were inspected."""
+        """Drop the first `size` bytes, which `look` has returned, so that `read` does not return them."""
         self.dropped = self.head.count(b"\n", 0, size)
         self.head = self.head[size:]
 
     def through(self, program: str) -> str:
-        """Return a shell command that pipes this file through a program to a new file, or the program for a stream."""
+        """Return a shell command that filters this file to NAME.clean.csv, or only `program` for pipes and objects."""
         if self._location == "-" or "://" in self._location:
             return program
         new = Path(Path(self._location).name.removesuffix(".gz").removesuffix(".zst"))
@@ -154,9 +153,9 @@ class DecompressedStream(io.RawIOBase):
         return f"{' | '.join(programs)} > {shell_word(str(new))}"
 
     def look(self, size: int, beyond: int = 0) -> bytes:
-        """Return the first `size` bytes, or all if there are fewer, in which case `whole` is true.
+        """Return the first `size` bytes. If the text has fewer, return all, and set `whole`.
 
-        At a pause, return the bytes so far if they are more than `beyond`. Otherwise wait for more.
+        If the input pauses, return fewer bytes as soon as there are more than `beyond`.
         """
         while len(self.head) < size and not self.whole and not (self.raw.paused and len(self.head) > beyond):
             data = self._take(size - len(self.head))
@@ -211,7 +210,7 @@ class DecompressedStream(io.RawIOBase):
         return data
 
     def __del__(self) -> None:
-        """Do nothing: Python would close the hashing stream, which may still be read for its hash."""
+        """Do nothing. Python's `__del__` would close the hashing stream, whose `digest` may still be needed."""
 
     def close(self) -> None:
         self.raw.close()
@@ -219,7 +218,7 @@ class DecompressedStream(io.RawIOBase):
 
 
 class TextInput:
-    """A text that a reader reads: a file or an object, which can be opened again, or a pipe, which is read once."""
+    """The source of a text: a file or an object, which can be opened repeatedly, or a pipe, which is read once."""
 
     def __init__(
         self,
@@ -231,10 +230,10 @@ class TextInput:
     ) -> None:
         self._place, self._name, self._binary, self._encoding = location, location.source, binary, encoding
         self.skipped = 0
-        """Number of bytes at the beginning that do not belong to the text."""
+        """Number of bytes to skip at the beginning, such as the line sep=; of Excel."""
         local = isinstance(location, LocalPath)
         self.read_once = location.kind() != "file" if local else isinstance(location, StandardStream)
-        # The stream of a pipe stays open, to return the inspected bytes again.
+        # The stream of a pipe stays open, because only it can return the inspected bytes again.
         self._pipe = None
         if self.read_once:
             self._pipe = DecompressedStream(
@@ -244,7 +243,7 @@ class TextInput:
 
     @contextmanager
     def opened(self, peek: bool = False) -> Iterator[DecompressedStream]:
-        """Open the text at its first byte. A second pass over a pipe is an error, unless the first was to `peek`."""
+        """Open the text at its first byte. A pipe can be opened once, not counting calls with `peek`."""
         if not self.read_once:
             raw = HashingStream(self._place, hashed=False)
             with closing(DecompressedStream(self._name, raw, self._binary, self._encoding)) as text:
@@ -264,11 +263,9 @@ class TextInput:
             failing.pop_all()
 
     def digest(self) -> str:
-        """Return the SHA-256 of all bytes."""
         return self._place.digest() if self._raw is None else self._raw.digest()
 
     def close(self) -> None:
-        """Close the stream if the input is a pipe."""
         if self._raw is not None:
             self._raw.close()
 
@@ -296,12 +293,12 @@ def _packing(magic: bytes) -> str | None:
     return "zstd" if magic.startswith(ZSTD) or skippable else None
 
 
-# The mark of UTF-32 first, because it begins with the mark of UTF-16.
+# UTF-32 comes first, because its mark begins with that of UTF-16.
 _MARKED = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
 def whole_lines(location: str, text: DecompressedStream, size: int, returns: bool = False) -> Iterator[bytes]:
-    """Yield the text in pieces of about `size` bytes that end with a line, and the bytes so far at every pause.
+    """Yield whole lines in pieces of about `size` bytes. At a pause, yield the lines so far, or no bytes.
 
     The last line may lack its end. With `returns`, lines may end with a carriage return only.
     """
@@ -326,12 +323,12 @@ CUT = "in a last line without a line end: the file was cut off; copy it again, o
 
 
 def cut_off(location: str, where: str, problem: str) -> DataError:
-    """Return the error for a last line that has no line end and breaks the format: no rule for bad rows covers it."""
+    """Return the error for an invalid last line without a line end. Rules for bad rows, such as drop, do not apply."""
     return DataError(f"{location}: {where}: {problem}, {CUT}")
 
 
 def growing(location: str, text: DecompressedStream, expected: str) -> Iterator[tuple[bytes, bool]]:
-    """Yield more and more of the first bytes, up to `LONGEST`, each time with true if they end at a pause."""
+    """Yield the first bytes, and true if they end at a pause. Each time there are more of them, up to `LONGEST`."""
     size, before = LOOK, 0
     while size <= LONGEST:
         head = text.look(size, before)

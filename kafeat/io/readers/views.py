@@ -17,7 +17,7 @@ from kafeat.types import Array
 
 
 class ReaderView(Reader):
-    """Base class of readers that have the columns of another reader, and share its files."""
+    """Base class of readers that have the columns of another reader (`source`), and share its open files."""
 
     def __init__(self, source: Reader) -> None:
         self._source = source
@@ -48,7 +48,7 @@ class ReaderView(Reader):
 class LabelledReader(ReaderView):
     """The rows of a reader that have a value in each of the columns `names`.
 
-    They are numbered again, without gaps. Messages name a row by its number in the file.
+    Chunks number these rows without gaps, but messages name a row by its number in the file.
     """
 
     def __init__(self, source: Reader, names: Sequence[str]) -> None:
@@ -85,12 +85,12 @@ class LabelledReader(ReaderView):
 
     def locate(self, row: int) -> tuple[str, int]:
         dropped = np.concatenate(self._dropped)
-        between = dropped - np.arange(len(dropped))  # the labelled rows before each dropped row
+        between = dropped - np.arange(len(dropped))  # number of labelled rows before each dropped one
         return self._source.locate(row + int(np.searchsorted(between, row, side="right")))
 
 
 class WiderReader(ReaderView):
-    """The rows of a reader in memory with `more` columns (n,), which do not count in its width or its digest."""
+    """A reader in memory with additional columns `more`, arrays (n,). Its width and digest are those of `source`."""
 
     def __init__(self, source: Reader, more: Mapping[str, Array]) -> None:
         super().__init__(source)

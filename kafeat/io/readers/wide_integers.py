@@ -27,18 +27,21 @@ _ARROW_SCHEMA = re.compile(rb"ARROW:schema\x18[\x80-\xff]*[\x00-\x7f]([A-Za-z0-9
 _INTEGER, _BITS, _SIGNED = 2, 0, 1
 _OF_MESSAGE, _OF_FOOTER, _FIELDS = 2, 1, 1
 _NAME, _KIND, _TYPE, _CHILDREN = 0, 2, 3, 5
-"""Positions of entries in the tables Message, Footer, Schema, Field and Int."""
+"""Positions of the needed entries in Arrow's tables Message, Footer, Schema, Field and Int."""
 
 
 @dataclass(frozen=True)
 class WideIntegers:
-    """The columns of a schema with integers of more than 64 bits: their types, and the byte positions of the widths."""
+    """The columns of a schema with integers of more than 64 bits.
+
+    `columns` has the type of each, such as {"a": "int128"}, and `places` the byte positions of the widths.
+    """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     places: tuple[int, ...] = ()
 
     def refuse(self, location: str, requested: Container[str] | None = None) -> None:
-        """Raise DataError for the first of these columns that is requested. None requests all columns."""
+        """Raise DataError for the first of these columns that is requested. None means that all columns are."""
         for name, kind in self.columns.items():
             if requested is None or name in requested:
                 raise DataError(
@@ -47,7 +50,7 @@ class WideIntegers:
                 )
 
     def narrowed(self, message: bytes) -> bytes:
-        """Return the schema message with 64 bits as the width of these columns."""
+        """Return the schema message, changed so that Arrow can read it: these columns have 64 bits."""
         changed = bytearray(message)
         for place in self.places:
             changed[place : place + 4] = (64).to_bytes(4, "little")
@@ -55,7 +58,10 @@ class WideIntegers:
 
 
 def wide_integers(message: bytes, footer: bool = False) -> WideIntegers:
-    """Find the wide integers in a message, or in the footer of a file. If it is damaged, which Arrow reports, none."""
+    """Find the wide integers in a schema message, or in the footer of a file.
+
+    A damaged message has none, because Arrow then reports the damage.
+    """
     columns, places = dict[str, str](), list[int]()
     start = 0 if footer else 8 if message.startswith(_MARK) else 4
     try:
@@ -77,7 +83,7 @@ def wide_integers(message: bytes, footer: bool = False) -> WideIntegers:
 
 
 def footer_of(file: Any, behind: int) -> bytes:
-    """Return the footer of a file. Its last `behind` bytes begin with the footer's length."""
+    """Return the footer of a file. After the footer come `behind` bytes, the first four of which are its length."""
     file.seek(-behind, io.SEEK_END)
     length = int.from_bytes(read_full(file, 4), "little")
     file.seek(-behind - length, io.SEEK_END)
@@ -85,7 +91,7 @@ def footer_of(file: Any, behind: int) -> bytes:
 
 
 def narrowed_footer(location: Location) -> tuple[WideIntegers, pq.FileMetaData]:
-    """Return the wide integers of a Parquet file that Arrow cannot open, and its metadata without them.
+    """Return the wide integers of a Parquet file that Arrow cannot open, and its metadata with 64 bits instead.
 
     Raise ArrowNotImplementedError if Arrow cannot open the file for another reason.
     """
@@ -109,7 +115,7 @@ def _place(message: bytes, table: int, entry: int) -> int | None:
 
 
 def _target(message: bytes, table: int, entry: int) -> int:
-    """Return the byte position that an entry points to."""
+    """Return the byte position that an entry of the table at position `table` points to."""
     place = _place(message, table, entry)
     if place is None:
         raise error
@@ -117,7 +123,7 @@ def _target(message: bytes, table: int, entry: int) -> int:
 
 
 def _tables(message: bytes, table: int, entry: int) -> Iterator[int]:
-    """Yield the byte positions of the tables in the vector that an entry points to."""
+    """Yield the byte positions of the tables in a list, to which an entry of the table at `table` points."""
     if _place(message, table, entry) is not None:
         start = _target(message, table, entry)
         for place in range(start + 4, start + 4 + 4 * _number(message, start, "I"), 4):
@@ -125,7 +131,7 @@ def _tables(message: bytes, table: int, entry: int) -> Iterator[int]:
 
 
 def _integers(message: bytes, field: int) -> Iterator[int]:
-    """Yield the integer types of a field and of its children. A hostile message may name a field repeatedly."""
+    """Yield the byte positions of the integer types of a field and its children, each once even in hostile messages."""
     waiting, seen = [field], set[int]()
     while waiting:
         one = waiting.pop()

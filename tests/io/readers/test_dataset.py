@@ -99,7 +99,7 @@ def test_the_part_that_is_wrong_is_named(data, tmp_path, format, suffix):
         model, data["parquet"], out, on_bad_rows="drop", output_format=format, output_dtype="float16"
     )
     assert verify_file(model, data["parquet"], out).rows == sum(HEIGHTS) - 1
-    with pytest.raises(DataError, match=r"p0.parquet: row 1 .* give verify its --on-bad-rows$"):
+    with pytest.raises(DataError, match=r"p0.parquet: row 1 .* pass that to verify$"):
         verify_file(model, data["parquet"], out, on_bad_rows="error")
     read, write = (pq.read_table, pq.write_table) if format is None else (pa_csv.read_csv, pa_csv.write_csv)
     for part, rows, problem in [

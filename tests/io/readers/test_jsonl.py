@@ -191,8 +191,8 @@ def test_a_line_that_breaks_the_format_is_refused_or_set_aside(tmp_path, line):
 @pytest.mark.parametrize(("content", "problem"), [
     (b"", "expected the column 'a', got none"),
     (b"{}\n", "expected the column 'a', got none"),
-    (b"a,b\n1,2\n", r"row 1 \(index 0\): expected JSON, .*; jq -c writes an object a line"),
-    (b'[\n {\n  "a": 1\n }\n]\n', r"row 1 .*; jq -c writes an object a line"),
+    (b"a,b\n1,2\n", r"row 1 \(index 0\): expected JSON, .*; jq -c writes one object per line"),
+    (b'[\n {\n  "a": 1\n }\n]\n', r"row 1 .*; jq -c writes one object per line"),
     (b'{"aa":1}\n', r"expected the column 'a' \(did you mean 'aa'\?\), got aa"),
     (b"PAR1" + bytes(30), "expected JSON lines, but this looks like Parquet: --input-format parquet"),
     ('{"a":1}\n'.encode("utf-16"), "byte 3: expected UTF-8 text, got a NUL byte"),

@@ -162,7 +162,7 @@ class Programs:
 
 
 def _of_thread(make: Callable[[], Worker]) -> Callable[[], Worker]:
-    """Return a function that makes one worker per thread and keeps it: buffers cost more than a single row."""
+    """Return a function that makes one worker per thread and keeps it: new buffers take longer than a single row."""
     own = threading.local()
 
     def worker() -> Worker:

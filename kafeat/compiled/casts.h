@@ -1,9 +1,9 @@
-/* Numbers of one type as numbers of another, and whether the new ones are finite, in one pass. A matrix has `outer` runs of
- * `inner` numbers; steps are counted in bytes, as numbers may lie anywhere in a table. Whole numbers are rounded to double
- * first, as those of all formats are. True if a number is not finite: then NumPy has to say so. */
+/* Casts from one number type to another. Each returns true if a result is not finite. A matrix has `outer` runs of
+ * `inner` numbers. Strides are in bytes, because the numbers need not be contiguous. Integers are rounded to double
+ * first, so that all file formats give the same floats. */
 
-/* The bits of the half nearest to x, ties to even, if it is finite. Below 2^-14, halves are 2^-24 apart, as are the floats
- * above 1/2 and the doubles above 2^28: the processor rounds. */
+/* The bits of the float16 nearest to x, with ties to even, for finite x. Below 2^-14, neighbouring float16 numbers are
+ * 2^-24 apart, like floats above 1/2 and doubles above 2^28, so adding 1/2 or 2^28 makes the processor round. */
 INLINE uint16_t half_f32(float x) {
     uint32_t bits = bits_f32(x), size = bits & 0x7fffffffu;
     uint32_t normal = (size - 0x38000000u + 0xfffu + (size >> 13 & 1u)) >> 13;
@@ -44,7 +44,7 @@ INLINE uint16_t half_f64(double x) {
 #define DOUBLE(x) ((double)(x))
 #define SINGLE_OF_WHOLE(x) ((float)(double)(x))
 
-/* 65,520 is half a step beyond the largest half. */
+/* 65,520 is the smallest number that float16 rounds to infinity: its largest finite number is 65,504. */
 CAST(cast_f32_f16, float, uint16_t, half_f32, !(size_f32(value) < 65520.0f))
 CAST(cast_f64_f16, double, uint16_t, half_f64, !(size_f64(value) < 65520.0))
 CAST(cast_f64_f32, double, float, SINGLE, !FITS_f32(made))
@@ -60,12 +60,12 @@ WHOLE(u8, uint8_t)
 WHOLE(u16, uint16_t)
 WHOLE(u32, uint32_t)
 WHOLE(u64, uint64_t)
-/* A file may hold any byte as a truth value. */
+/* A file may use any byte except 0 for true. */
 #define TRUTH(x) ((x) != 0)
 CAST(cast_b8_f32, uint8_t, float, TRUTH, 0)
 CAST(cast_b8_f64, uint8_t, double, TRUTH, 0)
 
-/* True if a number is not finite. */
+/* A check function returns true if a number is not finite. */
 #define CHECK(kind, FROM) \
     INLINE int check_##kind##_runs(const char *x, RUNS) { \
         int lost = 0; \

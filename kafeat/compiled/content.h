@@ -1,4 +1,5 @@
-/* a₀ + Σ a_j·b_j mod 2^64 of each row of X (rows, d), where b_j are the bits of x_j as a float: −0 as 0, and one NaN. */
+/* The hash a₀ + Σ a_j·b_j mod 2^64 of each row of X (rows, d). b_j are the bits of x_j in float32, with −0 as 0, and the
+ * same bits for every NaN. */
 VERSIONS void KAFEAT(content_sums)(const REAL *X, ptrdiff_t rows, ptrdiff_t d, const uint64_t *a, uint64_t *sums) {
     for (ptrdiff_t i = 0; i < rows; i++, X += d) {
         uint64_t sum = a[0];

@@ -1,13 +1,13 @@
 /* Products of signs and Walsh–Hadamard transforms of LANES rows, for one precision and vectors of BYTES bytes. */
 
-/* One level: pairs of vectors that are `step` apart become their sum and their difference. */
+/* One butterfly: two vectors become their sum and their difference. */
 INLINE void OF(pair)(OF(Lanes) *a, OF(Lanes) *b) {
     OF(Lanes) old = *a;
     *a = old + *b;
     *b = old - *b;
 }
 
-/* Three levels at once, so that a vector is loaded once for three: 8 vectors that are `step` apart. */
+/* Three levels of butterflies on 8 vectors that are `step` apart, so that each vector is loaded only once. */
 INLINE void OF(levels)(OF(Lanes) *x, ptrdiff_t step) {
     OF(Lanes) v[8];
     for (int i = 0; i < 8; i++) v[i] = x[i * step];
@@ -17,7 +17,7 @@ INLINE void OF(levels)(OF(Lanes) *x, ptrdiff_t step) {
     for (int i = 0; i < 8; i++) x[i * step] = v[i];
 }
 
-/* The transform over n vectors, n a power of two, in place. */
+/* The Walsh–Hadamard transform over n vectors in place. n is a power of two. */
 INLINE void OF(butterflies)(OF(Lanes) *x, ptrdiff_t n) {
     ptrdiff_t step = 1;
     for (; 8 * step <= n; step *= 8)
@@ -28,17 +28,18 @@ INLINE void OF(butterflies)(OF(Lanes) *x, ptrdiff_t n) {
             for (ptrdiff_t i = first; i < first + step; i++) OF(pair)(x + i, x + i + step);
 }
 
-/* A layer: the next factors, of numbers that may change places. */
+/* One layer: permute the numbers if `from` is not null, multiply them by factors, and transform them. */
 INLINE void OF(layer)(OF(Lanes) *x, ptrdiff_t p, const REAL *factors, const int64_t *from, OF(Lanes) *spare) {
     for (ptrdiff_t j = 0; from && j < p; j++) spare[j] = x[from[j]];
     for (ptrdiff_t j = 0; j < p; j++) x[j] = (from ? spare : x)[j] * factors[j];
     OF(butterflies)(x, p);
 }
 
-/* The angles of rows X (rows, d), by blocks of p directions: H diag(f_L) Π … H diag(f_1) x, with zeros behind the d inputs.
- * `first` has f_1 (blocks, d) and `factors` the others (blocks, layers, p); Π takes number j from permutations[j] (blocks, p),
- * if there is one. The results are times `radii` (m): that of row i for frequency j is angles[i·by_row + j·by_frequency].
- * `buffer` has room for (2p + d)·LANES numbers. */
+/* The angles of rows X (rows, d), in blocks of p frequencies: H diag(f_L) Π … H diag(f_1) x, where zeros follow the d
+ * inputs. `first` holds f_1 (blocks, d), and `factors` holds f_2 to f_L (blocks, layers, p). Π moves number
+ * permutations[j] to j; `permutations` (blocks, p) is null if Π is the identity. The results are multiplied by `radii`
+ * (m). The angle of row i and frequency j is at angles[i·by_row + j·by_frequency]. `buffer` has room for (2p + d)·LANES
+ * numbers. */
 OF_MACHINES void KAFEAT(structured)(
     const REAL *X, ptrdiff_t rows, ptrdiff_t d, ptrdiff_t p, ptrdiff_t layers, ptrdiff_t m, const REAL *first,
     const REAL *factors, const int64_t *permutations, const REAL *radii, REAL *angles, ptrdiff_t by_row,

@@ -1,9 +1,9 @@
-/* Loops that NumPy needs several passes for. Each stands beside a NumPy form in the package, which is used where this
- * library could not be built, and which tests compare it with.
+/* Loops for which NumPy needs several passes. The package also has a NumPy form of each: it is used if this library
+ * could not be built, and tests compare both.
  *
- * Every number of an output follows from its own inputs by the same operations, wherever it stands in an array: results
- * do not depend on tiles, threads or neighbours. The build contracts a*b + c to one operation where the processor has
- * it, so no sum of a loop has two products to choose from; where one has, whole vectors of rows have the same operations. */
+ * Every output is computed from its own inputs by the same operations, wherever it is in an array, so results do not
+ * depend on tiles, threads or other rows. The build fuses a*b + c where the processor can. A sum of two products could
+ * be fused in two ways, so sums have only one product, or whole vectors of rows go through the same operations. */
 
 #include <float.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* One machine code for each set of instructions; the loader takes the best one that the processor has. */
+/* The compiler makes code for each of these instruction sets, and the loader chooses the best for the processor. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && (!defined(__clang__) || __clang_major__ >= 16)
 #define VERSIONS __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
@@ -23,11 +23,11 @@
 #define INLINE static inline
 #endif
 
-/* Vectors of rows side by side are as long as a register of a processor with AVX-512. Elsewhere the compiler would take such
- * ones apart, number by number, so there is a second code for half of them. */
+/* Loops over vectors of rows use the 64-byte registers of AVX-512. For other processors, the compiler would split such
+ * vectors into single numbers, so a second version of the loops has vectors of 32 bytes. */
 #if defined(__x86_64__) && defined(__GNUC__) && (!defined(__clang__) || __clang_major__ >= 16)
 #define FOR_AVX512 __attribute__((target("arch=x86-64-v4")))
-int kafeat_vector_bytes(void) { /* the parts of x86-64-v4, a name that not all compilers know here */
+int kafeat_vector_bytes(void) { /* the parts of x86-64-v4, because not all compilers know this name here */
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")
                    && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd")
                ? 64
@@ -40,7 +40,7 @@ int kafeat_vector_bytes(void) { return 32; }
 static const float LARGEST_f32 = FLT_MAX;
 static const double LARGEST_f64 = DBL_MAX;
 
-/* Numbers that are between two loops: they stay in the first-level cache. */
+/* The length of buffers between two loops, which stay in the first-level cache. */
 enum { PART = 256 };
 
 INLINE float size_f32(float x) { return fabsf(x); }
@@ -52,11 +52,11 @@ INLINE float from_f32(uint32_t b) { float x; memcpy(&x, &b, 4); return x; }
 INLINE uint64_t bits_f64(double x) { uint64_t b; memcpy(&b, &x, 8); return b; }
 INLINE double from_f64(uint64_t b) { double x; memcpy(&x, &b, 8); return x; }
 
-/* All polynomials go through Chebyshev's points, computed with 50 digits.
+/* All polynomials interpolate at Chebyshev points. Their coefficients were computed with 50 digits.
  *
- * a·cos x and a·sin x: x = nπ + r with |r| ≤ π/2, and the sign of a changes where n is odd. π is a sum whose first
- * parts are so short that n times them is exact. Adding 1.5·2^23 (or 2^52) rounds to whole numbers, which stand in the
- * last bits. */
+ * a·cos x and a·sin x: x = nπ + r with |r| ≤ π/2, and the sign of a changes if n is odd. π is a sum whose first terms
+ * have so few bits that their products with n are exact. Adding 1.5·2^23 (or 1.5·2^52) rounds to a whole number, whose
+ * last bits are the last bits of the sum. */
 static const float FARTHEST_f32 = 1e4f;
 static const double FARTHEST_f64 = 3e6;
 
@@ -104,8 +104,8 @@ INLINE void cos_sin_f64(double x, double a, double *cosine, double *sine) {
     *sine = signed_a * ((r * u) * s + r);
 }
 
-/* e^x − 1 = 2^n (e^r − 1) + (2^n − 1) with |r| ≤ log(2)/2. The power of two is taken in two parts, as 2^n may not be a
- * number where e^x is one. Not a number stays what it is. */
+/* e^x − 1 = 2^n (e^r − 1) + (2^n − 1) with |r| ≤ log(2)/2. 2^n is the product of two powers, because it may overflow
+ * although e^x is finite. NaN stays NaN. */
 INLINE float exp_f32(float x) {
     x = x < -104.0f ? -104.0f : x;
     x = x > 89.0f ? 89.0f : x;
@@ -155,7 +155,7 @@ INLINE double expm1_f64(double x) {
     int64_t k = (int64_t)(bits_f64(shifted) - bits_f64(6755399441055744.0));
     double r = x - n * 0.6931471803691238164901733;
     r = r - n * 1.9082149292705878161e-10;
-    /* 2^(k − 1), as 2^1024 is no number */
+    /* 2^(k − 1), because 2^1024 overflows */
     double power = from_f64((uint64_t)(k + 1022) << 52);
     double p = power * expm1_reduced_f64(r);
     double result = (p + (power - 0.5)) * 2.0;
@@ -179,7 +179,7 @@ INLINE float log_f32(float x) {
 INLINE double log_f64(double x) {
     double small = x < 2.2250738585072014e-308 ? 18014398509481984.0 : 1.0;
     uint64_t b = bits_f64(x * small) + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
-    /* as a double by its bits: not every processor turns 64-bit integers into doubles at once */
+    /* converted to double by its bits, because not every processor has an instruction for 64-bit integers */
     double k = from_f64((b >> 52) | 0x4330000000000000u) - 4503599627370496.0 - 1023.0;
     k = k - (small > 1.0 ? 54.0 : 0.0);
     double f = from_f64((b & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1.0;
@@ -197,7 +197,7 @@ INLINE double log_f64(double x) {
     return k * 0.6931471803691238164901733 + y;
 }
 
-/* log(1 + x), x ≥ 0, with what 1 + x rounds away. */
+/* log(1 + x) for x ≥ 0, with a correction for the rounding of 1 + x. */
 INLINE float log1p_f32(float x) {
     float sum = 1.0f + x;
     return log_f32(sum) + (sum > 16777216.0f ? 0.0f : (x - (sum - 1.0f)) / sum);

@@ -1,12 +1,11 @@
-/* Vectors of BYTES bytes for one precision, and LANES rows of a table side by side in them, each in a lane of its own: all
- * lanes have the same operations, so a row's numbers do not depend on its place or on its neighbours. */
+/* SIMD vectors of BYTES bytes for one precision. A vector holds one column of LANES rows, each row in its own lane. All
+ * lanes go through the same operations, so the results of a row do not depend on its position or on other rows. */
 
 typedef REAL OF(Lanes) __attribute__((vector_size(BYTES), aligned(sizeof(REAL)), may_alias));
 typedef WORD OF(Words) __attribute__((vector_size(BYTES), aligned(sizeof(REAL)), may_alias));
 enum { OF(LANES) = BYTES / sizeof(REAL) };
 
-/* LANES vectors as a square matrix, transposed: in each step, of every two vectors the halves that face each other change
- * places. */
+/* Transpose LANES vectors in place, as a square matrix. Pairs of vectors exchange blocks of 1, then 2, 4, … lanes. */
 INLINE void OF(transpose)(OF(Lanes) *v) {
 #if defined(__clang__)
     REAL turned[OF(LANES)][OF(LANES)];
@@ -17,7 +16,7 @@ INLINE void OF(transpose)(OF(Lanes) *v) {
     static const WORD places[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     OF(Words) lane = *(const OF(Words) *)places;
     for (int half = 1; half < OF(LANES); half *= 2) {
-        OF(Words) other = (lane & half) * (OF(LANES) / half); /* of the second vector, whose lanes follow */
+        OF(Words) other = (lane & half) * (OF(LANES) / half); /* lanes of b are numbered after those of a */
         for (int i = 0; i < OF(LANES); i++)
             if (!(i & half)) {
                 OF(Lanes) a = v[i], b = v[i + half];
@@ -28,8 +27,8 @@ INLINE void OF(transpose)(OF(Lanes) *v) {
 #endif
 }
 
-/* Rows X (rows, d), of which `rows` ≤ LANES are there, side by side: column i of them is inputs[i]. The first row stands for
- * those that are not there. */
+/* Load `rows` ≤ LANES rows X (rows, d) so that inputs[i] is the vector of column i. Copies of the first row fill the
+ * lanes without a row. */
 INLINE void OF(gather)(const REAL *X, ptrdiff_t rows, ptrdiff_t d, OF(Lanes) *inputs) {
     ptrdiff_t i = 0;
     for (; i + OF(LANES) <= d; i += OF(LANES)) {
@@ -43,13 +42,13 @@ INLINE void OF(gather)(const REAL *X, ptrdiff_t rows, ptrdiff_t d, OF(Lanes) *in
         for (int lane = 0; lane < OF(LANES); lane++) ((REAL *)(inputs + i))[lane] = X[(lane < rows ? lane : 0) * d + i];
 }
 
-/* Output j of `rows` ≤ LANES rows from outputs[j] to out[row·by_row + j·by_output]. True if one is no number. */
+/* Store output j of `rows` ≤ LANES rows, outputs[j], at out[row·by_row + j·by_output]. True if one is not finite. */
 INLINE int OF(spread)(
     const OF(Lanes) *outputs, ptrdiff_t rows, ptrdiff_t count, REAL *out, ptrdiff_t by_row, ptrdiff_t by_output
 ) {
     OF(Lanes) nothing = {0};
     ptrdiff_t j = 0;
-    for (ptrdiff_t k = 0; k < count; k++) nothing += outputs[k] * 0; /* what is no number, or infinite, is none times 0 */
+    for (ptrdiff_t k = 0; k < count; k++) nothing += outputs[k] * 0; /* NaN or infinity times 0 is NaN */
     for (; by_output == 1 && j + OF(LANES) <= count; j += OF(LANES)) {
         OF(Lanes) block[OF(LANES)];
         memcpy(block, outputs + j, sizeof block);

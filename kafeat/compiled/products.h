@@ -1,9 +1,10 @@
 /* Dense rows times the transpose of a sparse matrix, for one precision and vectors of BYTES bytes. */
 
-/* Vectors of rows that go together, and outputs of them that are kept in the first-level cache. */
+/* Vectors of rows that are computed together, outputs that stay in the first-level cache, and partial sums of a sum. */
 enum { OF(VECTORS) = 2, OF(OUTPUTS) = 64, OF(PARTS) = 4 };
 
-/* For each vector v the sum of values[k]·inputs[v·d + columns[k]], in PARTS sums, as a sum waits for the one before. */
+/* For each vector v the sum of values[k]·inputs[v·d + columns[k]]. An addition must wait for the previous one, so there
+ * are PARTS independent sums. */
 INLINE void OF(sparse_sum)(
     const OF(Lanes) *inputs, ptrdiff_t d, const REAL *values, const int32_t *columns, int64_t count, OF(Lanes) *sums
 ) {
@@ -20,9 +21,9 @@ INLINE void OF(sparse_sum)(
     }
 }
 
-/* Rows X (rows, d) times the transpose of a matrix (D, d), whose row i has the numbers starts[i] to starts[i + 1] − 1 of
- * `values`, which stand in `columns`. `buffer` holds VECTORS·LANES·d numbers. An output stands at
- * out[row·by_row + column·by_column]. True if one is no number. */
+/* Rows X (rows, d) times the transpose of a sparse matrix (D, d): its row i has entries starts[i] to starts[i + 1] − 1
+ * of `values`, in `columns`. `buffer` holds VECTORS·LANES·d numbers. Outputs are at out[row·by_row + column·by_column].
+ * Return true if one is not finite. */
 OF_MACHINES int KAFEAT(dense_by_sparse)(
     const REAL *X, ptrdiff_t rows, ptrdiff_t d, const REAL *values, const int32_t *columns, const int64_t *starts,
     ptrdiff_t D, REAL *buffer, REAL *out, ptrdiff_t by_row, ptrdiff_t by_column

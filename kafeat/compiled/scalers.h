@@ -1,7 +1,7 @@
-/* Loops over columns of a table (rows, d), whose numbers of one column are `step` apart. */
+/* Loops over the columns of a table (rows, d). */
 
-/* The quantile of the standard normal distribution at p in (0, 1): Wichura 1988, algorithm AS 241 (PPND16), off by some
- * 1e-16. One ratio of polynomials is computed, with the coefficients of the part that p is in. */
+/* The quantile of the standard normal distribution at p in (0, 1), by Wichura 1988, algorithm AS 241 (PPND16), with an
+ * error of about 1e-16. It is one ratio of polynomials, whose coefficients depend on the interval that contains p. */
 INLINE double choose(int central, int near, double a, double b, double c) { return central ? a : near ? b : c; }
 
 INLINE double normal_quantile(double p) {
@@ -32,12 +32,12 @@ INLINE double normal_quantile(double p) {
     return central ? q * size : q < 0.0 ? -size : size;
 }
 
-/* Places in an ascending column of k numbers: cell c of `cells` equal ones over its range begins with the number
- * `first[c]`, and no place is 2^steps or more numbers further. */
+/* A search in k ascending numbers. Their range is divided into equal cells. A search for a value in cell c begins at
+ * number first[c] and ends less than 2^steps numbers later. */
 typedef struct { const double *numbers; const int32_t *first; ptrdiff_t k; double origin, scale, cells; int steps; } Search;
 
-/* For each x the last number that is not above it, or number 0. The halvings have no branch, which would be guessed
- * wrong. */
+/* For each x the index of the last number that is not above it, or 0. The binary search has no branches, because
+ * processors would mispredict them. */
 INLINE void last_not_above(const Search *in, const double *x, ptrdiff_t n, int32_t *found) {
     int32_t last = (int32_t)in->k - 1;
     for (ptrdiff_t i = 0; i < n; i++) {
@@ -53,11 +53,11 @@ INLINE void last_not_above(const Search *in, const double *x, ptrdiff_t n, int32
         }
 }
 
-/* Columns that are read together: those of one cache line. */
+/* The number of columns to read together: those in a cache line. */
 enum { TOGETHER = 8 };
 
-/* The distribution function of each column between its ascending quantiles (k of them; `levels` has the mean level of
- * those that are equal), or its normal quantile, cut to ±clip, if clip is above 0. */
+/* The distribution function F of each column, interpolated between its k ascending `quantiles`; if clip is above 0, the
+ * normal quantile of F, limited to ±clip. `levels` has F at each quantile, which is the mean where several are equal. */
 VERSIONS void kafeat_quantile_f64(
     const double *x, ptrdiff_t rows, ptrdiff_t d, const double *quantiles, const double *levels, ptrdiff_t k,
     const int32_t *first, ptrdiff_t cells, const double *scales, const int32_t *steps, double clip, double *out
@@ -101,8 +101,8 @@ VERSIONS void kafeat_quantile_f64(
         }
 }
 
-/* (y(x) − mean)/scale with y = sign(x)·((1 + |x|)^p − 1)/p, p = exponent for x ≥ 0 and 2 − exponent below. True if a
- * result is no number: then NumPy has to say so. */
+/* (y(x) − mean)/scale with y = sign(x)·((1 + |x|)^p − 1)/p, p = exponent for x ≥ 0 and 2 − exponent below. Return
+ * true if a result is not finite; NumPy then raises the error. */
 VERSIONS int kafeat_power_f64(
     const double *x, ptrdiff_t rows, ptrdiff_t d, const double *exponent, const double *mean, const double *scale,
     double *out

@@ -8,7 +8,8 @@ INLINE void OF(turn)(OF(Complex) *z, REAL re, REAL im) {
     z->im = old * im + z->im * re;
 }
 
-/* One stage of transforms of `length` numbers, one behind the other, in quarters. `step` turns are one of them. */
+/* One radix-4 stage of n/length consecutive transforms of `length` numbers each. Their roots of unity are each
+ * `step`-th of `turns`. */
 INLINE void OF(stage)(OF(Complex) *z, ptrdiff_t n, ptrdiff_t length, ptrdiff_t step, const REAL *turns) {
     ptrdiff_t part = length / 4;
     for (ptrdiff_t first = 0; first < n; first += length)
@@ -27,9 +28,9 @@ INLINE void OF(stage)(OF(Complex) *z, ptrdiff_t n, ptrdiff_t length, ptrdiff_t s
         }
 }
 
-/* The discrete Fourier transform of z (n), n a power of two, in place, in quarters and at last in halves. The results
- * stand in the order that they come in. `turns` has e^(−2πit/n) for all t < n. After the first stage the quarters, which
- * then have nothing to do with each other, are done one by one: they stay in the first-level cache. */
+/* The discrete Fourier transform of z (n) in place, for n a power of two: radix-4 stages, and a radix-2 stage at the
+ * end if needed. The results are not reordered. `turns` has e^(−2πit/n) for all t < n. After the first stage, the
+ * quarters are independent, and each is finished before the next, so that it stays in the first-level cache. */
 INLINE void OF(transform)(OF(Complex) *z, ptrdiff_t n, const REAL *turns) {
     ptrdiff_t quarter = n >= 4 ? n / 4 : n;
     if (n >= 4) OF(stage)(z, n, n, 1, turns);
@@ -44,8 +45,8 @@ INLINE void OF(transform)(OF(Complex) *z, ptrdiff_t n, const REAL *turns) {
     }
 }
 
-/* Frequency k of 2n real numbers, whose pairs had the transform z: of the even numbers that is (z_k + conj z_{n−k})/2, of
- * the odd ones (z_k − conj z_{n−k})/2i, and their turn is e^(−πik/n). Twice that, as `turn` has no halves. */
+/* Twice the frequency k of 2n real numbers, from the transform z of their pairs as n complex numbers. Numbers at even
+ * places give (z_k + conj z_{n−k})/2, and the others (z_k − conj z_{n−k})/2i times `turn` = e^(−πik/n). */
 INLINE void OF(untangle)(const OF(Complex) *z, const OF(Complex) *mirror, const REAL *turn, OF(Complex) *out) {
     OF(Complex) odd = {z->im + mirror->im, mirror->re - z->re};
     OF(turn)(&odd, turn[0], turn[1]);
@@ -53,7 +54,7 @@ INLINE void OF(untangle)(const OF(Complex) *z, const OF(Complex) *mirror, const 
     out->im = z->im - mirror->im + odd.im;
 }
 
-/* Each input x_i goes to bucket b_i with the factor f_i, and then the constant 1 to the last one. */
+/* Add each input x_i, times its factor f_i, to its bucket b_i. The last input, x_d, is the constant 1. */
 INLINE void OF(count)(
     const REAL *inputs, ptrdiff_t d, const int32_t *buckets, const REAL *factors, OF(Lanes) *sketch
 ) {
@@ -61,7 +62,7 @@ INLINE void OF(count)(
     sketch[buckets[d]] += factors[d];
 }
 
-/* The same for rows in compressed form: row i has values[starts[i]] to values[starts[i + 1] − 1]. */
+/* The same for sparse rows (CSR): row i has values[starts[i]] to values[starts[i + 1] − 1]. */
 INLINE void OF(count_sparse)(
     const REAL *values, const int64_t *columns, const int64_t *starts, ptrdiff_t rows, ptrdiff_t d, const int32_t *buckets,
     const REAL *factors, OF(Lanes) *sketch
@@ -72,15 +73,17 @@ INLINE void OF(count_sparse)(
     sketch[buckets[d]] += factors[d];
 }
 
-/* What the sketch is of: of the whole kernel, or of what other outputs do not carry. */
+/* The sketch approximates the whole kernel, or the kernel without terms that other outputs have exactly: without the
+ * constant term, or also without the linear ones. */
 enum OF(Rest) { OF(WHOLE) = 0, OF(BUT_CONSTANT) = 1, OF(BUT_LINEAR) = 2 };
 
 INLINE OF(Complex) OF(times)(OF(Complex) a, OF(Complex) b) {
     return (OF(Complex)){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
-/* Take x_q into the product of (x_q + c_q) at one frequency. `product` is that of the x so far; or, of all terms with one x
- * or more; or, with two x or more, and `lower` has the terms with one. `below` is the product of the c so far. */
+/* Multiply by the next factor, x + c, of Π_q (x_q + c_q) at one frequency. `product` has the terms of the expansion
+ * with all x (WHOLE), at least one x (BUT_CONSTANT) or at least two (BUT_LINEAR; `lower` has those with one). `below`
+ * is the product of the previous c. */
 INLINE void OF(multiply)(
     OF(Complex) x, const REAL *c, const REAL *below, int rest, OF(Complex) *product, OF(Complex) *lower
 ) {
@@ -100,8 +103,8 @@ INLINE void OF(multiply)(
     product->re = more.re + one.re, product->im = more.im + one.im;
 }
 
-/* Take frequencies `first` to `last` of the sketch whose transform is z, of 2n numbers, into the products; those of the
- * first sketch are times amplitudes. */
+/* Multiply the products by frequencies `first` to `last` of a sketch of 2n numbers, whose transform is z. The first
+ * sketch starts the products, with its frequencies times amplitudes. */
 INLINE void OF(take)(
     const OF(Complex) *z, ptrdiff_t n, const REAL *half_turns, const int32_t *places, const REAL *amplitudes, int begins,
     const REAL *c, const REAL *below, int rest, ptrdiff_t first, ptrdiff_t last, OF(Complex) *products, OF(Complex) *lowers
@@ -119,12 +122,13 @@ INLINE void OF(take)(
     }
 }
 
-/* The product of the spectra of `degree` count sketches of 2n buckets, from frequency `first` (0 or 1) on, times amplitudes
- * (n + 1); or what is left of it (`rest`) where sketch q has the constant c at frequency k in constants[q][k], (degree,
- * n + 1) complex numbers, and the product of those before it and of the amplitude in below[q][k]. `factors` are halves of
- * what they should be, for `untangle`. `turns` has e^(−2πit/n) for t < n, `half_turns` e^(−πit/n) for t ≤ n, and `places`
- * says where frequency t < n of a transform stands. `work` holds LANES·(d + 6n + 4) numbers. X has dense rows, or the values
- * of sparse ones, if there are `starts`. True if a result is no number. */
+/* The product of the spectra of `degree` count sketches of 2n buckets, from frequency `first` (0 or 1) on, times
+ * amplitudes (n + 1), or the part of it that `rest` selects. Then constants[q][k] (degree, n + 1; complex) is the
+ * constant of sketch q at frequency k, and below[q][k] the product of the constants of earlier sketches and the
+ * amplitude. `factors` are half of the true ones, because `untangle` returns twice the frequency. `turns` has
+ * e^(−2πit/n) for t < n, `half_turns` has e^(−πit/n) for t ≤ n, and places[t] is the position of frequency t in a
+ * transform. `work` holds LANES·(d + 6n + 4) numbers. X has dense rows or, if `starts` is not null, the values of
+ * sparse rows. Return true if a result is not finite. */
 OF_MACHINES int KAFEAT(tensor_sketch)(
     const REAL *X, const int64_t *columns, const int64_t *starts, ptrdiff_t rows, ptrdiff_t d,
     const int32_t *buckets, const REAL *factors, ptrdiff_t degree, ptrdiff_t n,
@@ -151,7 +155,7 @@ OF_MACHINES int KAFEAT(tensor_sketch)(
                 OF(take)(z, n, half_turns, places, amplitudes, q == 0, c, b, OF(BUT_CONSTANT), first, last, P, Q);
             else OF(take)(z, n, half_turns, places, amplitudes, q == 0, c, b, OF(BUT_LINEAR), first, last, P, Q);
         }
-        /* Re P_first, Im P_first, … ; frequency 0 has no imaginary part. */
+        /* The outputs are Re P_first, Im P_first, … without Im P_0, which is 0. */
         OF(Lanes) *outputs = (OF(Lanes) *)P + 2 * first;
         if (first == 0) outputs[1] = outputs[0], outputs++;
         lost |= OF(spread)(outputs, here, count, out + start * by_row, by_row, by_output);

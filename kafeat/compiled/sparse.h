@@ -1,11 +1,10 @@
-/* Products with sparse matrices in compressed form, for one precision: row i has the numbers starts[i] to
- * starts[i + 1] − 1 of `values`, which stand in `columns`. Sums run in that order, one number of the output after the
- * other, so they do not depend on the rows around. An output stands at out[row·by_row + column·by_column]; each function
- * returns true if one is no number. */
+/* Products with sparse matrices (CSR), for one precision: row i has entries starts[i] to starts[i + 1] − 1 of `values`,
+ * in `columns`. Each output is summed in the order of these entries, so it does not depend on other rows. An output is
+ * at out[row·by_row + column·by_column]. Each function returns true if an output is not finite. */
 
 typedef REAL OF(Strip) __attribute__((vector_size(32), aligned(sizeof(REAL)), may_alias));
-/* ROWS rows of D numbers wait in a buffer, with a gap between them: rows that are a power of two apart would take the same
- * places of the cache. */
+/* ROWS rows of D outputs are computed in a buffer, with a gap of GAP numbers after each: rows whose addresses differ by
+ * a power of two would compete for the same cache lines. */
 enum { OF(ROWS) = 16, OF(GAP) = 16 };
 
 INLINE int OF(put)(const REAL *buffer, ptrdiff_t rows, ptrdiff_t D, REAL *out, ptrdiff_t by_row, ptrdiff_t by_column) {
@@ -22,8 +21,8 @@ INLINE int OF(put)(const REAL *buffer, ptrdiff_t rows, ptrdiff_t D, REAL *out, p
     return lost;
 }
 
-/* Sparse rows times a sparse matrix of D columns, whose row i has the numbers `of_inputs` in `outputs`, from
- * input_starts[i] on. `buffer` holds ROWS·(D + GAP) numbers. */
+/* Sparse rows times a sparse matrix with D columns, whose row i has values `of_inputs` in columns `outputs`, beginning
+ * at input_starts[i]. `buffer` holds ROWS·(D + GAP) numbers. */
 VERSIONS int KAFEAT(sparse_by_sparse)(
     const REAL *values, const int64_t *columns, const int64_t *starts, ptrdiff_t rows, const REAL *of_inputs,
     const int32_t *outputs, const int64_t *input_starts, ptrdiff_t D, REAL *buffer, REAL *out, ptrdiff_t by_row,
@@ -63,7 +62,7 @@ INLINE void OF(combine)(
         for (ptrdiff_t j = first; j < D; j++) row[j] += matrix[columns[k] * D + j] * values[k];
 }
 
-/* Sparse rows times that matrix. `buffer` holds ROWS·(D + GAP) numbers. */
+/* Sparse rows times a matrix (d, D; C order). `buffer` holds ROWS·(D + GAP) numbers. */
 VERSIONS int KAFEAT(sparse_by_dense)(
     const REAL *values, const int64_t *columns, const int64_t *starts, ptrdiff_t rows, const REAL *matrix, ptrdiff_t D,
     REAL *buffer, REAL *out, ptrdiff_t by_row, ptrdiff_t by_column

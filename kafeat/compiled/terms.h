@@ -1,5 +1,6 @@
-/* Sums over columns of a function of x and l, for rows x and landmarks l in panels, for one precision and vectors of BYTES
- * bytes. SIDE rows times ACROSS vectors of landmarks have a register for each sum. Sums of TERMS are summed, for precision. */
+/* Sums over columns of a function of x and l, for rows x and landmarks l, for one precision and vectors of BYTES bytes.
+ * The sums of SIDE rows with ACROSS vectors of landmarks (a panel) each have a register. Partial sums of TERMS columns
+ * are added up, because one long sum would lose more digits. */
 enum { OF(SIDE) = 4, OF(ACROSS) = BYTES / 16, OF(PANEL) = OF(ACROSS) * OF(LANES) };
 enum { OF(TERMS) = 64 };
 enum OF(Term) { OF(HARMONIC) = 0, OF(CITYBLOCK) = 1, OF(INTERSECTION) = 2 };
@@ -14,7 +15,7 @@ INLINE void OF(add_term)(OF(Lanes) *sum, REAL x, const OF(Lanes) *landmarks, int
     }
 }
 
-/* SIDE rows of X (n, d), of which the first `rows` are there, and a panel. */
+/* The sums `total` (SIDE, PANEL) of `rows` ≤ SIDE rows of X (n, d) with a panel. The first row replaces missing rows. */
 INLINE void OF(add_terms)(const REAL *X, ptrdiff_t rows, ptrdiff_t d, const REAL *panel, int term, REAL *total) {
     const REAL *row[OF(SIDE)];
     for (int r = 0; r < OF(SIDE); r++) row[r] = X + (r < rows ? r : 0) * d;
@@ -32,7 +33,8 @@ INLINE void OF(add_terms)(const REAL *X, ptrdiff_t rows, ptrdiff_t d, const REAL
     }
 }
 
-/* `panels` hold PANEL landmarks side by side (d, PANEL), one panel behind the other, the last one filled up. */
+/* The sums `out` (rows, m) of rows X (rows, d) with m landmarks, in consecutive panels (d, PANEL), of which the last is
+ * padded. */
 OF_MACHINES void KAFEAT(sums)(
     const REAL *X, ptrdiff_t rows, ptrdiff_t d, const REAL *panels, ptrdiff_t m, int term, REAL *out
 ) {

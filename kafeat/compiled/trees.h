@@ -1,13 +1,13 @@
-/* Boosted trees of at most 32 leaves, for many rows at a time (QuickScorer: Lucchese et al. 2015). A bit stands for each
- * leaf, from left to right. Every node whose test sends a row to the right clears the leaves on its left, and then the
- * lowest bit that is left is the row's leaf. So all nodes are tested, in any order, and nothing branches. */
+/* Boosted trees of at most 32 leaves, for many rows at a time (QuickScorer: Lucchese et al. 2015). Each leaf has a bit,
+ * the leftmost leaf the lowest one. Every node whose test sends a row to the right clears the bits of the leaves on its
+ * left. Afterwards, the lowest set bit is the row's leaf. The order of nodes does not matter, and nothing branches. */
 typedef int32_t OF(Codes) __attribute__((vector_size(BYTES), aligned(4), may_alias));
 typedef uint32_t OF(Bits) __attribute__((vector_size(BYTES), aligned(4), may_alias));
 typedef float OF(Singles) __attribute__((vector_size(BYTES), aligned(4), may_alias));
 enum { OF(ABREAST) = BYTES / 4, OF(VECTORS_OF_ROWS) = 4, OF(EDGES) = 255, OF(LEAVES) = 32 };
 
-/* The codes of column j of `wide` rows, side by side: one more than the number of edges below a number. If it is missing, the
- * first code is 0, and the second one 255. */
+/* Write two codes of column j for each of `wide` rows: both are 1 + the number of edges below the value. For NaN, they
+ * are 0 and 255, so that it goes to the left or to the right, depending on the code that a node reads. */
 INLINE void OF(quantize)(
     const REAL *X, ptrdiff_t d, const int32_t *rows, ptrdiff_t here, int wide, ptrdiff_t j, const float *edges,
     int32_t *codes
@@ -27,8 +27,8 @@ INLINE void OF(quantize)(
     }
 }
 
-/* `count` vectors of rows through the trees from `first` to `stop` − 1, of which a node is a place in `codes`, a threshold
- * and the leaves that are not cleared; the values of their leaves are summed. */
+/* Sum the leaf values of trees `first` to `stop` − 1 for `count` vectors of rows. A node has three numbers: the vector
+ * to read in `codes`, a threshold, and a mask of the leaves that it does not clear. */
 INLINE void OF(climb)(
     const int32_t *codes, int count, ptrdiff_t first, ptrdiff_t stop, const int32_t *nodes, ptrdiff_t n_nodes,
     const REAL *leaves, REAL *sums
@@ -45,7 +45,7 @@ INLINE void OF(climb)(
             for (int v = 0; v < count; v++) bits[v] &= node[2] | ~(code[v] > node[1]);
         }
         for (int v = 0; v < count; v++) {
-            /* the exponent of the lowest bit as a float; without a sign, as the last leaf's bit alone has no opposite */
+            /* the number of the lowest set bit is its exponent as a float, whose sign is ignored: bit 31 is the sign bit */
             OF(Bits) left = (OF(Bits))bits[v];
             OF(Singles) lowest = __builtin_convertvector((OF(Codes))(left & -left), OF(Singles));
             *(OF(Codes) *)(leaf + v * OF(ABREAST)) = (((OF(Codes))lowest >> 23) & 255) - 127;
@@ -54,7 +54,7 @@ INLINE void OF(climb)(
     }
 }
 
-/* `count` vectors of rows of which `here` are there; the first one stands for the others. */
+/* The outputs of the `here` rows in `count` vectors. Copies of the first row fill the other lanes. */
 INLINE void OF(climb_all)(
     const REAL *X, ptrdiff_t d, const int32_t *rows, ptrdiff_t here, int count, const int32_t *columns, ptrdiff_t n_columns,
     const float *edges, const int32_t *nodes, ptrdiff_t n_nodes, const REAL *leaves, const int32_t *ends, const REAL *means,
@@ -70,9 +70,9 @@ INLINE void OF(climb_all)(
     }
 }
 
-/* Rows of X (…, d), those numbered in `rows` (n), through one ensemble of trees: output j is the sum over the trees from
- * ends[j − 1] on, less means[j], and stands at out[row·by_row + j·by_output]. A node has three numbers in `nodes`, a tree
- * 32 leaves. `codes` holds 8·BYTES numbers for each of `columns`. */
+/* The outputs of one ensemble of trees for the rows of X (…, d) whose numbers are in `rows` (n). Output j is the sum
+ * over trees ends[j − 1] to ends[j] − 1, minus means[j], and is at out[row·by_row + j·by_output]. `nodes` has three
+ * numbers for each node, `leaves` 32 for each tree, and `codes` room for 8·BYTES numbers for each of `columns`. */
 OF_MACHINES void KAFEAT(trees)(
     const REAL *X, ptrdiff_t d, const int32_t *rows, ptrdiff_t n, const int32_t *columns, ptrdiff_t n_columns,
     const float *edges, const int32_t *nodes, ptrdiff_t n_nodes, const REAL *leaves, const int32_t *ends, const REAL *means,

@@ -17,7 +17,7 @@
 #include "products.h"
 #include "terms.h"
 #include "trees.h"
-#if BYTES == 64 /* with half as many registers of half the size, it was no faster than BLAS and a second loop */
+#if BYTES == 64 /* with the smaller vectors, it was no faster than BLAS followed by a loop */
 #include "waves.h"
 #endif
 #undef REAL
@@ -45,7 +45,7 @@
 #include "products.h"
 #include "terms.h"
 #include "trees.h"
-#if BYTES == 64 /* with half as many registers of half the size, it was no faster than BLAS and a second loop */
+#if BYTES == 64 /* with the smaller vectors, it was no faster than BLAS followed by a loop */
 #include "waves.h"
 #endif
 #undef REAL

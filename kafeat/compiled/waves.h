@@ -1,13 +1,13 @@
-/* Cosines and sines of products of rows with frequencies, for one precision and vectors of BYTES bytes: an angle goes from
- * registers to its features and is never in memory. */
+/* Cosines and sines of products of rows with frequencies, for one precision and vectors of BYTES bytes. A block of
+ * angles becomes features at once, so the matrix of all angles is never in memory. */
 
-/* HIGH rows of one side times WIDE vectors of the other have a register for each sum, 24 of 32. */
+/* The products of HIGH rows of one side with WIDE vectors of the other need 24 of the 32 registers, one for each sum. */
 enum { OF(HIGH) = 12, OF(WIDE) = 2, OF(COLUMNS) = OF(WIDE) * BYTES / sizeof(REAL) };
-/* Bytes of the side that is read again and again, if it stays in the second-level cache; and how many products are summed
- * at a time: sums of sums lose less than one long sum. */
+/* The most bytes of panels that stay in the second-level cache, and the number of products in a partial sum: adding
+ * partial sums loses fewer digits than one long sum. */
 enum { OF(CACHED) = 1 << 19, OF(PRODUCTS) = 128 };
 
-/* Rows M (count, d) as panels: COLUMNS of them side by side, one panel behind the other, the last one filled with zeros. */
+/* Pack rows M (count, d) into consecutive panels (d, COLUMNS) of COLUMNS rows side by side. Zeros fill the last. */
 OF_MACHINES void KAFEAT(panels)(const REAL *M, ptrdiff_t count, ptrdiff_t d, REAL *panels) {
     for (ptrdiff_t first = 0; first < count; first += OF(COLUMNS), panels += d * OF(COLUMNS))
         for (ptrdiff_t j = 0; j < OF(COLUMNS); j++)
@@ -15,7 +15,7 @@ OF_MACHINES void KAFEAT(panels)(const REAL *M, ptrdiff_t count, ptrdiff_t d, REA
                 panels[k * OF(COLUMNS) + j] = first + j < count ? M[(first + j) * d + k] : 0;
 }
 
-/* HIGH rows of A, of which the first `rows` are there, times a panel. */
+/* The products `sums` (HIGH, COLUMNS) of `rows` ≤ HIGH rows of A with a panel. The first row replaces missing rows. */
 INLINE void OF(block)(const REAL *A, ptrdiff_t rows, ptrdiff_t by_row, ptrdiff_t d, const REAL *panel, REAL *sums) {
     OF(Lanes) sum[OF(HIGH)][OF(WIDE)] = {{{0}}};
     const REAL *row[OF(HIGH)];
@@ -30,7 +30,7 @@ INLINE void OF(block)(const REAL *A, ptrdiff_t rows, ptrdiff_t by_row, ptrdiff_t
     memcpy(sums, sum, sizeof sum);
 }
 
-/* The features of a block of angles. True if an angle is no number. */
+/* The features of a block of angles. Return true if an angle is not finite. */
 INLINE int OF(wave)(
     const REAL *angles, ptrdiff_t rows, ptrdiff_t columns, const REAL *amplitudes, int by_column, REAL *cosine, REAL *sine,
     ptrdiff_t by_row
@@ -48,15 +48,16 @@ INLINE int OF(wave)(
     return 0;
 }
 
-/* Rows A (n, d) times `count` columns in panels, and the amplitudes of these, or of the rows. One of the sides has the rows
- * of a table, the other the frequencies: as the output lies in memory. True if an angle is no number. */
+/* The features of rows A (n, d) and `count` columns in panels. One side has the rows of a table, the other the
+ * frequencies, depending on the memory order of the output. The amplitudes belong to the columns (`by_column`) or to
+ * the rows A. Return true if an angle is not finite. */
 OF_MACHINES int KAFEAT(waves)(
     const REAL *A, ptrdiff_t n, ptrdiff_t d, const REAL *panels, ptrdiff_t count, const REAL *amplitudes, int by_column,
     REAL *cosine, REAL *sine, ptrdiff_t by_row
 ) {
     REAL angles[OF(HIGH) * OF(COLUMNS)] __attribute__((aligned(BYTES))), more[OF(HIGH) * OF(COLUMNS)];
     int lost = 0;
-    /* Few columns stay in the cache, and outputs are written along the rows; of many, each panel has all rows in turn. */
+    /* If all panels fit into the cache, HIGH rows at a time go through all panels, otherwise all rows through each panel. */
     ptrdiff_t height = count * d * (ptrdiff_t)sizeof(REAL) <= OF(CACHED) ? OF(HIGH) : n;
     for (ptrdiff_t top = 0; top < n; top += height)
         for (ptrdiff_t j = 0; j < count; j += OF(COLUMNS))

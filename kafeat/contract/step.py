@@ -224,7 +224,7 @@ class Step(BaseModel, ABC):
         return bool(self._searches)
 
     def settled(self, sample: Sample) -> Self:
-        """Return the recipe with every parameter that depends on the sample set, to fit it and to store it."""
+        """Return the recipe to fit and to store: parameters that depend on the sample have their values for it."""
         return self
 
     def recipe(self, live: bool = False) -> dict[str, Any]:

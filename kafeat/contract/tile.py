@@ -59,7 +59,7 @@ class SparseRows:
 
     @cached_property
     def row_of(self) -> Array:
-        """The row of each entry."""
+        """The row number of each entry, in the order of `values`."""
         return np.repeat(np.arange(len(self)), self.counts)
 
     @cached_property

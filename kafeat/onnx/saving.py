@@ -45,7 +45,7 @@ class Agreement:
 
 
 def compare(fm: FeatureMap, data: bytes) -> Agreement:
-    """Compare the ONNX model with the map's features and predictions, on probe rows and on no rows."""
+    """Compare the ONNX model with the map's features and predictions, on probe rows and on a table without rows."""
     graph, codes = _session(data), probe_rows(fm)
     Z, given = features(fm, codes), as_given(fm.columns, codes)
     refused: Mask = np.asarray(np.isnan(Z).any(axis=1))

@@ -70,7 +70,7 @@ def map_figures(
 
 
 def _in_order(K: Floats, rng: np.random.Generator) -> Array:
-    """Choose rows and order them along the leading eigenvector, so that the matrices show blocks."""
+    """Return the numbers of some rows, ordered along K's leading eigenvector, so that matrices show blocks."""
     some = np.sort(rng.choice(len(K), min(len(K), _GRAM_ROWS), replace=False))
     part = K[np.ix_(some, some)]
     centred = part - part.mean(axis=0) - part.mean(axis=1)[:, None] + part.mean()

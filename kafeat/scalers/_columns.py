@@ -73,7 +73,7 @@ class ColumnCoder(Scaler):
 
 
 def others(state: State, n_features_in: int) -> Array:
-    """Return the positions of the columns that are neither named nor the group."""
+    """Return the positions of the columns that are neither in the parameter `columns` nor the group column."""
     return np.setdiff1d(np.arange(n_features_in), np.append(state["columns"], state.get("group", ())))
 
 

@@ -101,7 +101,7 @@ def hellinger(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
 
 
 def precomputed(x: Value, of: Landmarks, _p: KernelParameters) -> Value:
-    """Return the columns of the landmarks, which are column numbers: a row already holds k(x, ·)."""
+    """Return the columns of x whose numbers are the landmarks, because a row x already holds its kernel values."""
     return x.columns(of.rows) / of.scale
 
 

@@ -314,6 +314,18 @@ def test_what_stands_beside_the_table_is_left_out_by_the_remedy(tuned, tmp_path,
     assert ("(no values)" in lines) == (not last and case not in ("blanks", "names of rows"))
 
 
+def test_a_first_line_of_values_names_the_option_that_reads_it_as_a_row(tuned):
+    text = rows(["north", "south"] * 30, HALVES, Y)
+    for label in ("c2", "0.25"):
+        found = tuned(text, label, code=[0, 3][label == "c2"])
+        remedy = re.search(
+            "if the first line is a row, read it with (--no-h.*)|is the first line a row .(--no-h.*)[)]",
+            "".join(map(str, found)),
+        )
+        assert "label: numbers (60 " in tuned(text, "c2", remedy[1] or remedy[2])[0]
+    assert "--no-header" not in tuned("land;2019;2020\n" + text, "2020")[0]
+
+
 @pytest.mark.parametrize(
     ("encoding", "word"),
     [("cp1251", "Налог"), ("cp1253", "Ημέρα"), ("cp932", "日付です"), ("gb18030", "金额合计"), ("cp949", "합계"),

@@ -231,7 +231,7 @@ def _folder(table: Table, missing: Sequence[str], free: Sequence[str], origin: s
 def _advice(table: Table) -> str:
     """Return advice if the first line was read as names, but looks like a row of data or was not split."""
     known = [field.name for field in table.fields]
-    if known and are_numbers(known):
+    if lacks_names(table):
         return "; is the first line a row (--no-header)?"
     if known and known[0].startswith('{"'):
         return "; are these JSON lines (--input-format jsonl)?"
@@ -273,6 +273,17 @@ def shown(name: str) -> str:
 def is_harmful(name: str) -> bool:
     """Return true if a name contains control characters other than white space, which could control a terminal."""
     return any(category(char) == "Cc" and not char.isspace() for char in name)
+
+
+def lacks_names(table: Table) -> bool:
+    """Return true if the names look like a row of data: those of numbers are numbers, and perhaps a text recurs."""
+    counts = Counter(field.name for field in table.fields)
+    texts = [field.name for field in table.fields if not field.numeric and counts[field.name] == 1]
+    recurs = any(name in table.first_texts(name) for name in texts)
+    numbers = [field.name for field in table.fields if field.numeric]
+    if not recurs:
+        return len(numbers) >= min(2, len(table.fields)) > 0 and are_numbers(numbers)
+    return bool(numbers) and are_numbers([*numbers, numbers[0], numbers[0]])
 
 
 def are_numbers(names: list[str]) -> bool:

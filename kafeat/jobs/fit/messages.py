@@ -16,8 +16,8 @@ from kafeat.io.columns.fields import (
     MOST_LISTED,
     Field,
     abbreviated,
-    are_numbers,
     fields_of,
+    lacks_names,
     listed,
     null_options,
     options,
@@ -156,10 +156,11 @@ def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
 def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: bool) -> Iterator[str]:
     """Yield warnings about columns that are used as features but probably are not."""
     names = [field.name for field in source.fields]
-    if source.untyped and not source.positional and are_numbers(names):
+    if source.untyped and not source.positional and lacks_names(source):
+        first = ", ".join([field.name for field in source.fields if field.numeric][:3])
         yield (
-            f"{source.location}: the names of the columns are numbers ({', '.join(names[:3])}, …); if the first line "
-            "is a row, read it with --no-header"
+            f"{source.location}: the names of the columns are numbers ({first}, …); if the first line is a row, "
+            "read it with --no-header"
         )
     if source.odd_rows:
         yield f"{source.location}: {source.odd_rows}"

@@ -26,7 +26,7 @@ from kafeat.io.storage.temporary_files import remove_stale, temporary_file
 class AtomicFile:
     """A local file to write to: `path` exists and is empty. `regular` is false for a pipe or a device.
 
-    `bytes` is the size of the complete file, and `sha256` and `stamp` describe it, if they were requested.
+    `bytes` is the size of the complete file. `sha256` and `stamp` are None unless `atomic` is called with `hashed`.
     """
 
     path: str
@@ -37,7 +37,7 @@ class AtomicFile:
 
 
 Guard = Callable[[], AbstractContextManager[object]]
-"""Returns a context manager for the moment when a file gets its name. Entering it raises an error to prevent that."""
+"""Returns a context manager, in which a file gets its name. It prevents that if entering it raises an error."""
 
 
 @contextmanager
@@ -52,11 +52,11 @@ def atomic(
 ) -> Iterator[AtomicFile]:
     """Open a file that gets its name when the block ends, and is removed if the block fails.
 
-    Links are followed, the mode of a replaced file is kept, and pipes and devices are written to directly. With
-    `fsync`, the content is flushed to disk before the file gets its name, and the folder before this returns. `hashed`
-    requests a hash. `sweep` first removes stale temporary files of this target, which takes time in a folder with many
-    files. `guard` is entered while the file gets its name. An object is uploaded when the block ends, completely or not
-    at all, and `guard` is entered right before it gets its name.
+    Links are followed, a replaced file's mode is kept, and pipes and devices are written to directly. Without
+    `clobber`, an existing file is an error. With `fsync`, the content is flushed to disk before the file gets its name,
+    and the folder at the end. `hashed` computes the SHA-256. `sweep` first removes stale temporary files of this
+    target, which is slow in a folder with many files. The file gets its name within `guard`. An object is uploaded
+    when the block ends, and `guard` is entered right before it gets its name.
     """
     remote = isinstance(location, ObjectUri)
     with naming(f"{location} (written to {location.spool} first)" if remote else location):
@@ -91,12 +91,12 @@ def naming(location: object) -> Iterator[None]:
         raise refused(location, error) from error
 
 
-# Beginnings of names of open files. /dev/shm is not among them: it contains ordinary files.
+# Paths that begin so name files that are already open, such as /dev/fd/3. /dev/shm has ordinary files.
 _OF_OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/")
 
 
 def check_place(location: Location, clobber: bool) -> int | None:
-    """Return the mode of an existing local file, or None. Raise the error that `atomic` would raise for a location."""
+    """Raise the error that `atomic` would raise for a location. Return the mode of an existing local file, or None."""
     if isinstance(location, ObjectUri):
         _check_object(location, clobber)
         return None
@@ -141,7 +141,10 @@ def write_bytes(
 def beside(
     location: Location, fsync: bool, *, sweep: bool = True, guard: Guard = nullcontext
 ) -> Iterator[IO[str]]:
-    """Open a text file that accompanies an output. A broken pipe is an error here, unlike for the output itself."""
+    """Open a text file that accompanies an output, such as that of --stats. It may not be standard output.
+
+    If the location is a pipe, its broken end is an error, unlike for the output itself.
+    """
     if isinstance(location, StandardStream):
         raise UsageError("-: expected the name of a file: standard output is for the features")
     try:
@@ -179,7 +182,7 @@ def _upload(output: AtomicFile, location: ObjectUri, clobber: bool, guard: Guard
 
 
 def _spool_of(location: ObjectUri) -> str:
-    """Return the path in the temporary folder from which temporary files of a remote location get their names."""
+    """Return a path in the temporary folder for an object: `temporary_file` derives its names from it."""
     mark = hashlib.sha256(location.identity.encode()).hexdigest()[:12]
     return os.path.join(location.spool, f"{mark}-{location.name}")
 
@@ -210,7 +213,7 @@ def _publish(
                 raise _taken(location) from None
             os.unlink(output.path)
     if output.sha256 is not None:
-        output.stamp = stamp_of(os.fstat(file))  # the name may belong to another file by now
+        output.stamp = stamp_of(os.fstat(file))  # by now, another process may have replaced the file
     if fsync:
         _sync_folder(target)
 

@@ -23,8 +23,8 @@ Kind = Literal["file", "folder", "other"]
 class Entry:
     """A file: its name relative to the listed folder, with `/`, its size in bytes, and its stamp.
 
-    Equal stamps mean that the file has not been written in between: they include times that a writer cannot set back.
-    Stamps of an object store hold only whole seconds and the size.
+    The stamp is a text that changes when the file is written: it includes times that a writer cannot set back. For an
+    object, it has only the size and the time in whole seconds.
     """
 
     name: str
@@ -43,21 +43,20 @@ class Location(ABC):
     @property
     @abstractmethod
     def path(self) -> str:
-        """The decoded path without options, which ends in the suffix of the format."""
+        """The path of a file, or the key of an object, decoded and without options. It ends in the file's suffix."""
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
         return os.path.basename(self.path)
 
     @property
     def source(self) -> str:
-        """The name of the location in messages about an input."""
+        """The name of the location in messages if it is an input: `<stdin>` for standard input."""
         return str(self)
 
     @property
     def identity(self) -> str:
-        """A text that is equal for all spellings of one location, as far as this is known without a request."""
+        """A text that is equal for all spellings of one location, such as its real path. It needs no network."""
         return self.path
 
     @property
@@ -67,7 +66,6 @@ class Location(ABC):
 
     @property
     def parent(self) -> Location:
-        """The folder of the location."""
         raise self._refusal("the name of a file")
 
     def join(self, name: str) -> Location:
@@ -75,7 +73,7 @@ class Location(ABC):
         raise self._refusal("a folder")
 
     def above(self, pieces: int) -> Location:
-        """Return the folder given by the first `pieces` parts of the path."""
+        """Return the folder given by the first `pieces` parts of the path: a/b for 2 and a/b/*.csv."""
         raise self._refusal("a folder")
 
     def absolute(self) -> Location:
@@ -87,7 +85,7 @@ class Location(ABC):
         return "other"
 
     def entry(self) -> Entry | None:
-        """Return the entry of one file, or None if there is no regular file."""
+        """Return the name, size and stamp of the file at this location, or None if there is no regular file."""
         return None
 
     def size(self) -> int | None:
@@ -109,21 +107,20 @@ class Location(ABC):
         raise self._refusal("a folder")
 
     def remove(self) -> None:
-        """Remove a file if it exists."""
         raise self._refusal("the name of a file")
 
     def free_bytes(self) -> int | None:
-        """Return the free bytes on the disk that a file is written to. Return None if they are not known."""
+        """Return the free bytes on the disk to which this file would be written, or None if that is not known."""
         return None
 
     @property
     def spool(self) -> str | None:
-        """The local folder in which an output is written before it is moved to its location, if there is one."""
+        """The local folder in which an object is written before its upload, or None for a local file."""
         return None
 
     @abstractmethod
     def open(self) -> io.RawIOBase:
-        """Open the bytes from the first to the last, unbuffered."""
+        """Open the file for reading from its beginning, without a buffer of Python."""
 
     def open_random(self) -> Any:
         """Open a file for random access."""
@@ -132,7 +129,7 @@ class Location(ABC):
         )
 
     def read(self, most: int | None = None) -> bytes:
-        """Return all bytes. With `most`, return at most one byte more than that."""
+        """Return all bytes or, if there are more than `most`, the first `most + 1`."""
         with self.open() as file, self.naming():
             return file.readall() if most is None else read_full(file, most + 1)
 
@@ -144,7 +141,7 @@ class Location(ABC):
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def ends(self, size: int, edge: int) -> bytes:
-        """Return the first and the last `edge` bytes of a file of `size` bytes, or all bytes of a short one."""
+        """Return the first and the last `edge` bytes of a file of `size` bytes, or all bytes if they would overlap."""
         with self.open_random() as file, self.naming():
             head: bytes = file.read(edge)
             file.seek(max(len(head), size - edge))
@@ -152,7 +149,7 @@ class Location(ABC):
             return head + tail
 
     def refusal(self, error: OSError) -> SystemRefusedError:
-        """Convert an error of the system or of the object store to a SystemRefusedError with the location."""
+        """Return a SystemRefusedError with the location for an error of the system or of the object store."""
         return refused(self, error)
 
     @contextmanager
@@ -209,7 +206,7 @@ def lies_in(identity: str, folder: str) -> bool:
 
 @contextmanager
 def making(*folders: Location) -> Iterator[Callable[[Location], None]]:
-    """Make folders, and yield a function that makes more. Remove new folders that are empty at the end."""
+    """Make folders, and yield a function that makes another. At the end, remove those new ones that are empty."""
     made: list[str] = []
 
     def make(folder: Location) -> None:

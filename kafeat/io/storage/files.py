@@ -16,12 +16,12 @@ from kafeat.errors import SystemRefusedError, may_pass
 
 
 class ReadOnce(str):
-    """The name of a file that is read only once (`-` is standard input), because a pipe cannot be read again."""
+    """The name of a file, or `-` for standard input, whose first bytes are read once and kept for later calls."""
 
     _head: bytes | None = None
 
     def head(self, size: int) -> bytes:
-        """Return the first `size` bytes. Later calls return the same bytes without reading again."""
+        """Return the first `size` bytes. Later calls return the same bytes, because a pipe cannot be read again."""
         if self._head is None:
             with nullcontext(sys.stdin.buffer) if self == "-" else open(self, "rb") as file:
                 self._head = file.read(size)
@@ -29,14 +29,14 @@ class ReadOnce(str):
 
 
 def refused(location: object, error: OSError) -> SystemRefusedError:
-    """Convert an error of the operating system, with the location as the user spelled it."""
+    """Return the error for the user about an error of the operating system at a location."""
     problem = os.strerror(error.errno) if error.errno else error
     return SystemRefusedError(f"{location}: {problem}", retry=may_pass(error))
 
 
 def standard_stream(number: Literal[0, 1]) -> io.FileIO:
     """Open standard input or output without Python's buffer: a thread stuck in a read would hold its lock for ever."""
-    # A closed stream is None: its descriptor may belong to another file by now.
+    # If the stream is closed, Python sets it to None, and its descriptor may belong to another file by now.
     if (sys.stdin, sys.stdout)[number] is None:
         raise SystemRefusedError(
             f"-: expected an open standard {('input', 'output')[number]}, got a closed one"
@@ -48,7 +48,7 @@ def standard_stream(number: Literal[0, 1]) -> io.FileIO:
 
 
 def read_full(file: io.RawIOBase, size: int) -> bytes:
-    """Read `size` bytes, or fewer at the end or where the file is `paused`. One read of a pipe may return less."""
+    """Read `size` bytes, or fewer at the end or where the file is `paused`. A single read of a pipe may return less."""
     data = bytearray()
     while len(data) < size:
         part = file.read(size - len(data))
@@ -66,7 +66,7 @@ def read_full(file: io.RawIOBase, size: int) -> bytes:
 def read_until_pause(file: io.RawIOBase, size: int, seconds: float) -> tuple[bytes, bool]:
     """Read `size` bytes, or fewer at the end or at a pause, and return true at a pause.
 
-    It waits for the first byte as long as necessary. From so many `seconds` after that byte, no data is a pause.
+    It waits for the first byte as long as necessary. The input pauses if no data are there `seconds` after that byte.
     """
     data, until = bytearray(), 0.0
     while len(data) < size:
@@ -94,7 +94,7 @@ def write_full(file: io.FileIO, data: Any, at: int | None = None) -> None:
 
 
 def lock(file: int, *, shared: bool = False, wait: bool = True) -> bool | None:
-    """Lock an open file, or change its lock. Return false if another process holds it, or None without file locks."""
+    """Lock an open file, or change its lock. Return false if another process has locked it, or None without locks."""
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except OSError as error:
@@ -103,7 +103,7 @@ def lock(file: int, *, shared: bool = False, wait: bool = True) -> bool | None:
 
 
 def is_at(file: int, path: str) -> bool:
-    """Return true if an open file still has that name."""
+    """Return true if an open file is still the file at this path, and was not replaced or removed."""
     try:
         return os.path.samestat(os.fstat(file), os.stat(path, follow_symlinks=False))
     except OSError:

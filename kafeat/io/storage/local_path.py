@@ -129,8 +129,8 @@ class LocalPath(Location):
 
 
 def stamp_of(status: os.stat_result) -> str:
-    """Return the stamp of a local file."""
-    # Unlike the modification time, the change time cannot be set back by a writer.
+    """Return the stamp of a local file: its inode, and the times of modification and change."""
+    # A writer can set back the modification time, but not the change time.
     return f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_ctime_ns:x}"
 
 
@@ -144,7 +144,7 @@ def _below(folder: str, prefix: str, above: tuple[tuple[int, int], ...]) -> Iter
             for entry in entries:
                 name = prefix + entry.name
                 if entry.is_symlink() and not os.path.exists(entry.path):
-                    yield Entry(name, 0, "")  # to open it is an error, which names it
+                    yield Entry(name, 0, "")  # opening the broken link raises the error
                 elif entry.is_dir():
                     yield from _below(entry.path, name + "/", (*above, key))
                 elif entry.is_file():

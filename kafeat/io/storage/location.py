@@ -14,7 +14,7 @@ from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.object_store import ObjectUri, is_remote
 
-# A manifest has about 500 bytes per part.
+# This limit suffices for the manifest of two million parts, at about 500 bytes each.
 MOST_BYTES = 1 << 30
 
 
@@ -34,7 +34,7 @@ def location_of(data: object) -> Location | None:
 
 
 def place_of(name: str, value: object, remedy: str = "") -> Location:
-    """Return the location of a path or URI. `name` is the name of the argument, for messages."""
+    """Return the location of the argument `name`, which must be a path or URI. Otherwise raise UsageError."""
     place = location_of(value)
     if place is None:
         raise UsageError(f"{name}: expected a path or URI, got {type(value).__name__}{remedy}")

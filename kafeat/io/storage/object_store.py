@@ -23,7 +23,7 @@ from kafeat.io.storage.base import Entry, Kind, Location
 # A large buffer, because every request of a sequential reader costs a round trip.
 STREAM_BUFFER = 8 << 20
 
-# kafeat gives up on a silent endpoint after three attempts, with these limits to connect and to get an answer.
+# An endpoint that does not answer: seconds to wait for a connection and for an answer, and number of attempts.
 _CONNECT_SECONDS, _ANSWER_SECONDS, _ATTEMPTS = 5, 10, 3
 
 SCHEMES = ("file", "s3", "gs", "gcs")
@@ -40,7 +40,7 @@ _SAFE = "/%:@!$&'()*+,;=~"
 
 @dataclass(frozen=True)
 class ObjectUri(Location):
-    """`scheme://authority/encoded?query`. `encoded` has no leading slash."""
+    """A URI `scheme://authority/encoded?query`. `encoded` is the percent-encoded key, without a leading slash."""
 
     scheme: str
     authority: str
@@ -202,7 +202,7 @@ def is_remote(text: str) -> bool:
 
 
 def scheme_only(text: str) -> str:
-    """Return only the scheme of a URI that cannot be parsed, because a secret may be anywhere after it."""
+    """Return a URI for messages, such as `s3://...`: if it cannot be parsed, a secret may be anywhere after that."""
     scheme = text.partition(":")[0].lower()
     return f"{scheme}://..." if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) else "a URI"
 
@@ -211,7 +211,7 @@ _KINDS: dict[str, Kind | None] = {"File": "file", "Directory": "folder", "NotFou
 
 
 def _entry(name: str, info: Any) -> Entry:
-    # Whole seconds, because a listing has fractions of a second but the metadata of one object does not.
+    # The time is cut to whole seconds: a listing has fractions of a second, the metadata of one object do not.
     return Entry(name, int(info.size), f"{info.size:x}-{(info.mtime_ns or 0) // 10**9:x}")
 
 
@@ -234,7 +234,7 @@ def file_system(uri: ObjectUri) -> tuple[Any, str]:
 
 @contextmanager
 def request(uri: ObjectUri) -> Iterator[tuple[Any, str]]:
-    """Yield the file system and the path for a request, and convert its errors."""
+    """Yield pyarrow's file system and the path in it. Errors in the block become SystemRefusedErrors."""
     fs, path = file_system(uri)
     with uri.naming():
         yield fs, path
@@ -256,7 +256,7 @@ def _file_system(scheme: str, authority: str, query: str, settings: Any, process
 
 
 def _patient(fs: Any) -> Any:
-    """Return the file system with shorter timeouts, which a URI cannot set: the default would be 100 s in all."""
+    """Return an S3 file system with short timeouts, which a URI cannot set. The defaults add up to 100 s."""
     from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem
 
     _, (options,) = fs.__reduce__()
@@ -273,7 +273,7 @@ def _patient(fs: Any) -> Any:
 
 
 def _attempts() -> int:
-    """Return how often a request is sent if it fails. AWS_MAX_ATTEMPTS sets this for all tools of AWS."""
+    """Return how often a failing request is sent, 3 or the value of AWS_MAX_ATTEMPTS, which all tools of AWS read."""
     asked = os.environ.get("AWS_MAX_ATTEMPTS") or str(_ATTEMPTS)
     if not re.fullmatch(r"[1-9]\d{0,2}", asked):
         raise UsageError(f"AWS_MAX_ATTEMPTS: expected a whole number from 1 to 999, got {asked!r}")
@@ -318,7 +318,7 @@ def _answered(name: object, text: str) -> SystemRefusedError:
 
 
 _PASSING = r"SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|REQUEST_TIMEOUT|THROTTL|HTTP status (?:429|5\d\d)"
-"""Words in errors of a store after which a later try may succeed."""
+"""Words in errors of a store that are temporary, so that a later try may succeed."""
 
 
 def _is_denied(text: str) -> bool:

@@ -54,14 +54,13 @@ class Owner(BaseModel):
 
     @staticmethod
     def loads(content: bytes) -> Owner | None:
-        """Read a run from JSON. Return None for content that no run has written to its end."""
+        """Read a run from JSON. Return None for invalid JSON, such as that of a lock file that is half written."""
         try:
             return Owner.model_validate_json(content)
         except ValidationError:
             return None
 
     def dumps(self) -> bytes:
-        """Return the run as JSON."""
         return self.model_dump_json().encode()
 
 
@@ -71,7 +70,7 @@ def signs_of_life(give: Callable[[], None]) -> AbstractContextManager[None]:
 
 
 def refuse_if_alive(folder: Location, owner: Owner, sign: Location) -> None:
-    """Raise SystemRefusedError if the owner of a folder is alive, and so changes the stamp of the file `sign`.
+    """Raise SystemRefusedError if the stamp of the file `sign` changes within 30 seconds: then the owner is alive.
 
     Stamps are compared only with each other, never with this machine's clock.
     """
@@ -86,7 +85,7 @@ def refuse_if_alive(folder: Location, owner: Owner, sign: Location) -> None:
 
 
 def check(folder: Location, owner: Owner | None, run: str) -> None:
-    """Raise SystemRefusedError if a folder belongs to another run, or to none."""
+    """Raise SystemRefusedError unless the owner of a folder is the run with the ID `run`."""
     if owner is None or owner.run != run:
         got = f"no owner: {NAME} is gone" if owner is None else _spelled(owner)
         raise SystemRefusedError(
@@ -110,7 +109,7 @@ def _spelled(owner: Owner | None) -> str:
     return f"a run since {owner.since} (process {owner.process} on {owner.host})"
 
 
-# Seconds for which another process may hold the exclusive lock, or need to give a file its name.
+# Seconds to wait for another process that writes itself into the lock file or gives a file its name.
 _MOMENT_SECONDS = 2.0
 _LOOK_SECONDS = 0.02
 
@@ -180,14 +179,14 @@ def _claim(file: int, folder: LocalPath, location: str, owner: Owner) -> bool:
         os.ftruncate(file, 0)
         os.pwrite(file, owner.dumps(), 0)
     except OSError:
-        os.unlink(location)  # the disk is full
+        os.unlink(location)  # a full disk must not leave an empty lock file
         raise
     # The change from exclusive to shared lock is not atomic: another run may have written itself in between.
     return lock(file, shared=True, wait=False) is not False and _owner_of(file) == owner
 
 
 def _release(file: int, location: str, owner: Owner) -> None:
-    """Remove the lock file once no worker locks it. After two seconds, leave the file for the next run to remove."""
+    """Remove the lock file when no worker locks it any more. After two seconds, leave it to the next run."""
     ends = time.monotonic() + _MOMENT_SECONDS
     with suppress(OSError):
         while lock(file, wait=False) is False:
@@ -243,7 +242,7 @@ def _naming(folder: Location, owner: Owner) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(KafeatError):  # without permission to remove it, it stays
+        with suppress(KafeatError):  # permission to remove the file may be missing
             if _owner_in(folder) == owner:
                 location.remove()
 

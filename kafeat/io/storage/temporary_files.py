@@ -18,10 +18,10 @@ from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import is_at, lock
 from kafeat.io.storage.local_path import LocalPath
 
-# Temporary files of this process. Each is added before it is made and discarded after it is removed.
+# Paths of temporary files of this process. A path is added before its file exists and discarded after its removal.
 _ours: set[str] = set()
 uploads_to_call_off: set[str] = set()
-"""Objects whose parts would stay in a bucket if the process ended now."""
+"""Paths of objects whose upload is being aborted. If the process ended now, their parts would stay in the bucket."""
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def temporary_file(target: str, mode: int | None) -> Iterator[tuple[str, int]]:
     try:
         yield temporary, file
     finally:
-        # On a lost mount these also fail. The first error is the one to report.
+        # If the disk is lost, these calls fail as well. Only the error of the block is reported.
         with suppress(OSError):
             os.unlink(temporary)
         with suppress(OSError):
@@ -52,20 +52,20 @@ os.register_at_fork(after_in_child=_ours.clear)
 
 
 def remove_stale(target: str) -> None:
-    """Remove the stale temporary files of a target."""
+    """Remove the temporary files for this target that killed processes have left."""
     folder, stem = _stem(target)
-    with suppress(OSError):  # a folder that cannot be listed is reported when it is written to
+    with suppress(OSError):  # writing to such a folder reports the error
         _remove_stale_of(folder, os.listdir(folder), re.escape(stem))
 
 
 def remove_stale_below(folder: Location) -> None:
-    """Remove all stale temporary files below a folder."""
+    """Remove the temporary files for all targets below a folder that killed processes have left."""
     for above, _, names in os.walk(folder.path) if isinstance(folder, LocalPath) else ():
         _remove_stale_of(above, names, r"\..+\.kafeat-")
 
 
 def _remove_stale_of(folder: str, names: list[str], stem: str) -> None:
-    """Remove stale temporary files among these names. `stem` is the pattern of the beginning of their names."""
+    """Remove those of the files `names` that are stale temporary files, and begin with the pattern `stem`."""
     for name in names:
         if re.fullmatch(stem + r"\d+-[0-9a-f]{8}\.tmp", name):
             _remove_if_stale(os.path.join(folder, name))

@@ -20,11 +20,11 @@ from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.object_store import ObjectUri, file_system, unreachable
 from kafeat.io.storage.temporary_files import uploads_to_call_off
 
-# The size of the parts that pyarrow uploads. It would copy smaller pieces.
+# pyarrow uploads parts of this size. It would first copy smaller pieces together.
 _PIECE = 10 << 20
-# Parts are sent by background threads that accept any number of parts: wait for them after each group of this size.
+# pyarrow's threads accept any number of parts, which stay in memory: wait for them after so many.
 _PIECES_AT_ONCE = 4
-# Seconds to wait for parts in flight. On a lost network, pyarrow gives up after half a minute.
+# Seconds to wait for parts that are being sent. Without a network, pyarrow itself gives up after half a minute.
 _GRACE_SECONDS = 15.0
 
 _PRECONDITION_FAILED = 412
@@ -50,7 +50,7 @@ def upload(local_file: str, location: ObjectUri, may_stand: Callable[[], None]) 
 
 
 class _Sender:
-    """A thread that sends the file. The caller that waits for it may be interrupted at any time."""
+    """A thread that sends the file. A signal may interrupt the caller, which waits in `run`, but not the thread."""
 
     def __init__(self, fs: Any, local_file: str, path: str, may_stand: Callable[[], None]) -> None:
         self._fs, self._local_file, self._path, self._may_stand = fs, local_file, path, may_stand
@@ -66,7 +66,7 @@ class _Sender:
         self._sent.result()
 
     def give_up(self) -> bool:
-        """Stop the thread, with a limited wait. Return true if it leaves an unfinished upload."""
+        """Stop the thread, and wait at most 15 seconds for it. Return true if it leaves an unfinished upload."""
         self._stop.set()
         wait([self._sent], _GRACE_SECONDS)
         return self._in_parts and not self._done
@@ -83,11 +83,11 @@ class _Sender:
         while data := file.read(_PIECE):
             if self._stop.is_set():
                 with suppress(OSError):
-                    stream.flush()  # waits for parts in flight, which would outlive an abort
+                    stream.flush()  # wait for parts that are being sent: they would outlive an abort
                 return
             stream.write(data)
             pieces += 1
-            # A full piece starts a multipart upload. Without one, an unfinished upload to this key is not ours.
+            # Only a full piece starts an upload in parts. Before that, an unfinished upload to this key is not ours.
             self._in_parts |= len(data) == _PIECE
             if not pieces % _PIECES_AT_ONCE:
                 stream.flush()
@@ -102,8 +102,8 @@ class _Sender:
 def put_new(local_file: str, location: ObjectUri) -> bool | None:
     """Send a local file in one request that the store rejects if the object exists. Return false in that case.
 
-    Return None without boto3, and after an error: the file is too large for one request, the store has no such
-    requests, or `upload` will meet the error again and report it.
+    Return None if the file was not sent: boto3 is missing, the file is too large for one request, the store does not
+    know such requests, or another error occurred. The caller then calls `upload`, which reports remaining errors.
     """
     fs, path = file_system(location)
     if fs.type_name != "s3":
@@ -126,7 +126,7 @@ def put_new(local_file: str, location: ObjectUri) -> bool | None:
 def abort_upload(fs: Any, path: str) -> bool:
     """Abort the only unfinished upload to a bucket and key, with boto3. Return true if none is left.
 
-    If there are several, it is unknown which one is ours, and all of them stay.
+    If there are several, none is aborted, because others may belong to other processes.
     """
     bucket, _, key = path.partition("/")
 
@@ -154,13 +154,13 @@ def _by_boto3(fs: Any, ask: Callable[[Any], bool]) -> bool | None:
 
 
 def _client(fs: Any) -> Any:
-    """Return a client of boto3 with the options of pyarrow's file system, and others from the environment."""
+    """Return a client of boto3 for S3 with the options of pyarrow's file system. boto3 finds other options itself."""
     import boto3
     from botocore.config import Config
 
     _, (options,) = fs.__reduce__()
     host = options["endpoint_override"]
-    # Other stores than Amazon's may not know the newer checksums.
+    # boto3's default checksums may be too new for stores that are not Amazon's.
     plain = {"request_checksum_calculation": "when_required"}
     style = "virtual" if options["force_virtual_addressing"] else "path"
     return boto3.Session().client(

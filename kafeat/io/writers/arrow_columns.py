@@ -18,14 +18,14 @@ from kafeat.types import Array, Floats, Mask
 def columns_of(block: Floats, nulls: Mask | None = None, *, apart: bool = False) -> list[pa.Array]:
     """Return one array for each column, without copies if columns are contiguous. Rows in `nulls` are null.
 
-    With `apart`, no array is a slice of a larger one: Arrow IPC pads buffers with whatever memory follows a slice.
+    With `apart`, no array is a slice of a larger one: Arrow IPC would write the memory behind a slice as padding.
     """
     rows, width = block.shape
     if not block.size:
         return [shared(column) for column in block.T]
     if block.strides[0] != block.itemsize or block.strides[1] < block.strides[0]:
         block = np.asfortranarray(block)
-    # Slices of one array over the whole block take a tenth of the time of separate arrays.
+    # To slice one array over the whole block takes a tenth of the time of making an array for each column.
     step = block.strides[1] // block.itemsize if width > 1 else rows
     span = np.lib.stride_tricks.as_strided(block, ((width - 1) * step + rows,), (block.itemsize,))
     if nulls is not None or apart:
@@ -36,7 +36,7 @@ def columns_of(block: Floats, nulls: Mask | None = None, *, apart: bool = False)
 
 
 def lists_of(block: Floats, kind: pa.DataType, nulls: Mask | None = None) -> pa.Array:
-    """Return one array of lists of a fixed size. Rows in `nulls` are null."""
+    """Return a block (n, d) as one array of n lists of type `kind`. Rows in `nulls` are null."""
     flat = shared(np.ascontiguousarray(block).reshape(-1))
     bits = None if nulls is None else validity_bits(nulls)
     return pa.Array.from_buffers(kind, len(block), [bits], children=[flat])
@@ -56,7 +56,7 @@ def schema_of(layout: Layout) -> pa.Schema:
 
 
 def features_of(block: Floats, schema: pa.Schema, layout: Layout, *, apart: bool = False) -> list[pa.Array]:
-    """Return a block of features as arrays for the last columns of a schema."""
+    """Return a block of features as Arrow arrays: one per feature, or one of lists as in the layout."""
     nulls = nulls_of(block, layout)
     if layout.list_name is None:
         return columns_of(block, nulls, apart=apart)
@@ -64,7 +64,7 @@ def features_of(block: Floats, schema: pa.Schema, layout: Layout, *, apart: bool
 
 
 def nulls_of(block: Floats, layout: Layout) -> Mask | None:
-    """Return a mask of the rows without features, or None. Features are never NaN, so one column is enough."""
+    """Return a mask of the rows without features, which are all NaN, or None if there are none."""
     nulls: Mask | None = np.isnan(block[:, 0]) if layout.nullable else None
     return nulls if nulls is not None and nulls.any() else None
 
@@ -103,11 +103,10 @@ class ClassColumn:
 
     @property
     def names(self) -> list[str]:
-        """The names of the columns."""
         return [field.name for field in self._fields]
 
     def schema(self, passthrough: pa.Schema | None) -> pa.Schema:
-        """Return the schema of the passthrough columns and then these. Raise UsageError if two have the same name."""
+        """Return the schema of passthrough columns, then predictions. Raise UsageError if a name occurs in both."""
         for name in self.names:
             if passthrough is not None and name in passthrough.names:
                 raise UsageError(
@@ -117,9 +116,9 @@ class ClassColumn:
         return pa.schema([*(passthrough or ()), *self._fields])
 
     def table(self, passthrough: pa.Table | None, probabilities: Floats, as_text: bool = False) -> pa.Table:
-        """Return the passthrough columns with the most probable class of each row, or null if probabilities are NaN.
+        """Return the passthrough columns, the most probable class of each row, and the columns of `sets`.
 
-        Values are text if `as_text`, as in CSV.
+        Predictions are null where probabilities are NaN. With `as_text`, they are text, as in CSV.
         """
         missing: Mask = np.isnan(probabilities[:, 0])
         columns = [self._classes.take(shared(probabilities.argmax(axis=1), missing))]

@@ -24,7 +24,7 @@ class ArrowWriter(Writer):
         most = layout.block_rows
         self._pool = BufferPool(most, most, len(layout.names), layout.dtype, self.wants)
         self._output = ByteOutput(file.path)
-        # Buffered, because every number in the header of a batch would be a separate write.
+        # Without a buffer, every number in the header of a batch would be a separate write.
         self._file = pa.BufferedOutputStream(pa.PythonFile(self._output, mode="w"), 1 << 16)
         options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
         new = (
@@ -44,7 +44,7 @@ class ArrowWriter(Writer):
             columns = [] if passthrough is None else [_values(column) for column in passthrough.columns]
             columns += features_of(block, self._schema, self.layout, apart=True)
             self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
-            # so that the reader of a pipe can start
+            # The reader of a pipe can then use this batch at once.
             self._file.flush()
         self._pool.free(piece)
 
@@ -58,6 +58,6 @@ class ArrowWriter(Writer):
 
 
 def _values(column: pa.ChunkedArray) -> pa.Array:
-    # Arrow IPC pads buffers with whatever memory follows a slice, so we copy slices to keep the output deterministic.
+    # Copy slices: Arrow IPC would write the memory behind a slice as padding, so that equal runs differ.
     whole = column.take(shared(np.arange(len(column)))).combine_chunks()
     return whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)

@@ -27,7 +27,7 @@ class Layout:
     dtype: np.dtype[Any]
     rows: int | None = None
     first: int = 0
-    """The number of the first row in the input. `buffer` and `filled` also get row numbers of the input."""
+    """The number of the first row in the input. `start` in `buffer` and `filled` also counts rows of the input."""
     block_rows: int = 8192
     """Number of rows of every block except the last, which may have fewer."""
     passthrough_schema: pa.Schema | None = None
@@ -38,7 +38,7 @@ class Layout:
     metadata: Mapping[str, str] = field(default_factory=dict)
     delimiter: str = ","
     nullable: bool = False
-    """True if rows of features may be NaN. They are written as nulls if the format has nulls."""
+    """True if some rows may have no features (all NaN). Formats with nulls write nulls for them."""
     dropping: bool = False
     """True if rows may be dropped, so that a row's position in the output is not known in advance."""
     passthrough: PassthroughColumns | None = None
@@ -46,12 +46,14 @@ class Layout:
 
     @property
     def passthrough_names(self) -> list[str]:
-        """Names of the passthrough columns."""
         return [] if self.passthrough_schema is None else list(self.passthrough_schema.names)
 
 
 class Writer(ABC):
-    """An open output. `location` names it in messages, and the bytes go to `file`."""
+    """An open output: `begin`, then `write` for each block, then `finish` and `close`.
+
+    `location` names it in messages, and the bytes go to `file`.
+    """
 
     wants: Literal["C", "F"] = "C"
     """The memory order in which blocks are written fastest."""
@@ -66,15 +68,14 @@ class Writer(ABC):
         return
 
     def begin(self) -> None:
-        """Write the header."""
         return
 
     def buffer(self, start: int, rows: int) -> Floats:
-        """Return memory for output rows `start` to `start + rows`. A worker fills it before `write` gets it."""
+        """Return memory (rows, d) for the features of rows `start` to `start + rows`, which a worker then fills."""
         return np.empty((rows, len(self.layout.names)), self.layout.dtype, order=self.wants)
 
     def filled(self, start: int, block: Floats) -> None:
-        """Receive a buffer that a worker has filled, in its thread. It may be written if its position is known."""
+        """A worker calls this in its thread when it has filled a buffer. A subclass may write the block early."""
         return
 
     def write(self, block: Rows, passthrough: pa.Table | None, good: Mask | None = None) -> None:
@@ -91,10 +92,10 @@ class Writer(ABC):
 
     @abstractmethod
     def _write(self, block: Any, passthrough: pa.Table | None, good: Mask | None) -> None:
-        """Write the good rows of a block. `passthrough` holds only these."""
+        """Write the `good` rows of a block (None: all). `passthrough` has only the good rows."""
 
     def finish(self) -> None:
-        """Write what is left and the end of the file. A second call does nothing."""
+        """Write waiting rows and the end of the file. A second call does nothing."""
         if not self._finished:
             self._finished = True
             self._end()

@@ -16,7 +16,7 @@ from kafeat.types import Floats, Mask
 
 @dataclass(eq=False)
 class Buffer:
-    """Memory for many blocks: `used` rows were given to callers, and `busy` of these are not free again."""
+    """Memory for many blocks. `take` has returned its first `used` rows; `busy` rows of them are not yet freed."""
 
     memory: Floats
     used: int = 0
@@ -33,7 +33,6 @@ class BufferSlice:
 
     @property
     def block(self) -> Floats:
-        """Memory of these rows."""
         return self.buffer.memory[self.first : self.stop]
 
     def joined(self, following: BufferSlice) -> BufferSlice | None:
@@ -44,7 +43,7 @@ class BufferSlice:
 
 
 class BufferPool:
-    """Memory for blocks of rows, cut one after the other from buffers of `height` rows, and returned in this order.
+    """Memory for blocks of rows. `take` cuts blocks from buffers of `height` rows; `back` gets them in the same order.
 
     A block with fewer rows than `block_rows` is the last one, so no full buffer is allocated for it.
     """
@@ -62,7 +61,6 @@ class BufferPool:
         return Buffer(np.empty((rows, self._width), self._dtype, order=self._order))
 
     def take(self, rows: int) -> Floats:
-        """Return memory for a block of `rows` rows."""
         if self._open.used + rows > len(self._open.memory):
             alone = rows != self._block_rows
             self._open = self._idle.pop() if self._idle else self._new_buffer(rows if alone else self._height)
@@ -74,9 +72,12 @@ class BufferPool:
         return piece.block
 
     def back(self, block: Floats, good: Mask | None = None) -> BufferSlice:
-        """Return the pool's slice for a block (a new slice if the block is from elsewhere), or a copy of good rows."""
+        """Return the slice of a block from `take`, to be freed after use. With `good`, it is a copy of these rows.
+
+        A block from elsewhere becomes a slice of its own.
+        """
         piece = BufferSlice(Buffer(block), 0, len(block))
-        # This compares address, shape, strides and type.
+        # The block is from this pool if address, shape, strides and type are equal.
         if self._taken and block.__array_interface__ == self._taken[0].block.__array_interface__:
             piece = self._taken.popleft()
         if good is None:
@@ -86,7 +87,7 @@ class BufferPool:
         return BufferSlice(Buffer(rest), 0, len(rest))
 
     def free(self, piece: BufferSlice) -> None:
-        """Free a slice that is no longer read."""
+        """Allow the pool to reuse the memory of a slice."""
         buffer = piece.buffer
         buffer.busy -= piece.stop - piece.first
         if buffer.busy == 0 and buffer.used:

@@ -22,7 +22,7 @@ from kafeat.types import Mask
 _NOTHING, _BLANK, _COLON, _ZERO, _END = (pa.scalar(text, TEXT) for text in ("", " ", ":", "0", "\n"))
 _EXACT = 2**53
 _ENTRIES = 1 << 20
-"""Number of entries to format at a time."""
+"""Number of nonzero numbers to format at a time."""
 
 
 class LibsvmWriter(TextWriter):
@@ -56,9 +56,9 @@ class LibsvmWriter(TextWriter):
 
 
 def _check_label(location: str, schema: pa.Schema | None, empty: bool) -> None:
-    """Raise UsageError for several passthrough columns, and for one without numbers, because it is the label.
+    """Raise UsageError unless there is at most one passthrough column, the label, and it has numbers.
 
-    If `empty`, any column may be the label, because a text without rows does not show which columns are numbers.
+    For an `empty` input, any column may be the label: text without rows does not show which columns are numbers.
     """
     if schema is None or not len(schema):
         return
@@ -78,7 +78,7 @@ def _check_label(location: str, schema: pa.Schema | None, empty: bool) -> None:
 
 
 def _labels(name: str, column: pa.ChunkedArray, good: Mask | None) -> pa.Array:
-    """Return the labels as text. LIBSVM has no missing labels, and its readers read labels as doubles."""
+    """Return the labels as text. A missing label, or one that a double cannot represent, is an InvalidValueError."""
     values = widened(decoded(column).combine_chunks())
     if pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
@@ -97,7 +97,7 @@ def _labels(name: str, column: pa.ChunkedArray, good: Mask | None) -> pa.Array:
 
 
 def _with_last(rows: SparseRows) -> SparseRows:
-    """Return the rows with an entry for the last column in the first row."""
+    """Return the rows, where the first row has an entry for the last column: 0 if it had none."""
     end, last = int(rows.starts[1]), rows.width - 1
     if end and rows.columns[end - 1] == last:
         return rows
@@ -117,7 +117,6 @@ def _pieces(starts: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _lines(rows: SparseRows, labels: pa.Array | None) -> pa.Buffer:
-    """Return the lines of these rows as text."""
     values = as_text(shared(np.ascontiguousarray(rows.values)))
     indices = shared(np.asarray(rows.columns, np.int64) + 1)
     entries = pc.binary_join_element_wise(_BLANK, indices.cast(TEXT), _COLON, values, _NOTHING)
@@ -129,10 +128,10 @@ def _lines(rows: SparseRows, labels: pa.Array | None) -> pa.Buffer:
 def comparable_labels(
     location: str, at: int, expected: KeptRows | None, got: KeptRows
 ) -> tuple[KeptRows | None, KeptRows]:
-    """Return the labels of an input (`expected`) and an output (`got`) in one type. `at` is the first row.
+    """Return the labels of an input (`expected`) and of an output (`got`) in the same type, to compare them.
 
     LIBSVM does not name the column of its label. If `expected` is None, a label other than 0 raises GateError, because
-    its expected value is unknown.
+    its expected value is unknown. `at` is the number of the first row, for messages.
     """
     if expected is not None:
         ours = _comparable(decoded(expected.column(0)))
@@ -149,7 +148,7 @@ def comparable_labels(
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Convert a column to a type that represents its numbers exactly, and to which numbers in text can be cast."""
+    """Return a column of numbers in a type that holds them exactly and to which text can be cast: no int or bool."""
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     if pa.types.is_integer(column.type):  # LIBSVM labels are below 2**53

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 HEADER = 128
-"""Size of the header in bytes. It is fixed, so that the header can be written last."""
+"""Size of the header in bytes. It is fixed, because the header may be written last, when the rows are counted."""
 
 
 class NpyWriter(Writer):
@@ -112,8 +112,8 @@ _COPY = 1 << 20
 class NpzWriter(Writer):
     """A writer of a CSR matrix.
 
-    The zip holds the complete arrays one after the other. So they are collected in unnamed temporary files, in the
-    folder of the output, and copied at the end.
+    A zip stores one array after the other, while rows add to all three. Therefore the arrays grow in unnamed temporary
+    files, in the folder of the output, and are copied at the end.
     """
 
     def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
@@ -153,7 +153,7 @@ class NpzWriter(Writer):
 
 
 def _put(archive: zipfile.ZipFile, name: str, content: IO[bytes], dtype: np.dtype[Any], *shape: int) -> None:
-    """Add an array whose bytes are in a file. `np.savez` would need it in memory."""
+    """Add an array to the zip, copied from a file of its bytes. `np.savez` would need the array in memory."""
     content.seek(0)
     info = zipfile.ZipInfo(f"{name}.npy")  # its time is fixed, so that the same features give the same bytes
     info.external_attr = 0o644 << 16

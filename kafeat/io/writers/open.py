@@ -23,7 +23,7 @@ def open_writer(
 ) -> Iterator[Writer]:
     """Open a writer. Its file appears when the block ends without an error. `-` is standard output.
 
-    `opening` opens a location that is not standard output.
+    `opening` makes the file if the location is not standard output, as `atomic` does.
     """
     name, layout = str(location), checked(location, format, layout)
     opened: AbstractContextManager[AtomicFile] = nullcontext(AtomicFile("-", regular=False))
@@ -37,7 +37,10 @@ def open_writer(
 
 
 def checked(location: Location, format: Format, layout: Layout) -> Layout:
-    """Return the layout with the column types of the format. Raise UsageError for what it does not support."""
+    """Return the layout with the types in which the format stores passthrough columns.
+
+    Raise UsageError for columns and options that the format does not support.
+    """
     name = str(location)
     layout = replace(layout, delimiter=delimiter_of(location, layout.delimiter))
     _check_options(name, format, layout)

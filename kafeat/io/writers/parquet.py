@@ -14,17 +14,17 @@ from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.buffer_pool import BufferPool, BufferSlice
 from kafeat.types import Floats, Mask
 
-# A column costs a fixed time in each row group: 64 MiB is 1.3 times as fast as 32, and 128 gains little more.
+# Each column costs a fixed time per row group. 64 MiB is 1.3 times as fast as 32, and little slower than 128.
 GROUP_BYTES = 64 << 20
-# Smaller for lists, for which the writer needs as much memory again, and which are only one column.
+# Groups of lists are smaller: they are only one column, and the writer needs as much memory again for them.
 LIST_GROUP_BYTES = 32 << 20
-# Large enough that a column usually has one page in each row group.
+# Bytes of a page: large enough that a column of a row group is usually a single page.
 PAGE_BYTES = 8 << 20
-NULL_LISTS = 25  # the first pyarrow that writes null lists of fixed length; pyarrow 26 also reads them
+NULL_LISTS = 25  # the first version of pyarrow that writes null lists of fixed length; 26 also reads them
 
 
 class ParquetWriter(Writer):
-    """A writer of row groups of about 64 MiB (lists: 32), which hold whole blocks."""
+    """A writer of row groups of about 64 MiB (lists: 32). A group consists of whole blocks."""
 
     def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
         super().__init__(location, file, layout)
@@ -93,7 +93,7 @@ class ParquetWriter(Writer):
 
     def _end(self) -> None:
         self._flush()
-        # The footer of a long and wide file takes as much memory as the pool: about 2 KB for each column and group.
+        # Release memory for the footer, which has about 2 KB for each column of each group.
         self._pool.clear()
         self._writer.close()
         self._file.close()

@@ -19,7 +19,7 @@ from kafeat.types import Mask
 
 
 class PassthroughColumns:
-    """The passthrough columns of an output. `schema` is their schema in the output."""
+    """The passthrough columns of an output. `schema` has the types in which its format stores them."""
 
     def __init__(self, location: str, format: Format, schema: pa.Schema) -> None:
         self._format = format
@@ -61,7 +61,7 @@ class PassthroughColumns:
 
 
 def refuse_nested(location: str, schema: pa.Schema) -> None:
-    """Raise DataError for passthrough columns of nested, run-end encoded or view types, unless they are categories."""
+    """Raise DataError for passthrough columns of nested, run-end encoded or view types. Categories are allowed."""
     for field in schema:
         stored = storage_of(field.type)
         target = plain(pa.nulls(0, stored)).type
@@ -90,7 +90,7 @@ def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _held(format: Format, kind: pa.DataType) -> bool:
-    """Return true if values of the type can be written. Arrow tries this with zero rows."""
+    """Return true if values of the type can be written. Try it with zero rows, because pyarrow does not tell."""
     target = written(kind, format)
     try:
         column = _as(pa.chunked_array([pa.nulls(0, kind)], kind), target)
@@ -108,7 +108,10 @@ def _held(format: Format, kind: pa.DataType) -> bool:
 
 
 def _has_text(kind: pa.DataType) -> bool:
-    """Return true if Arrow formats values of the type as text, which it does for all plain types except bytes."""
+    """Return false for bytes, which Arrow does not format as text, and true for the other plain types.
+
+    Types that Arrow cannot format at all raise one of Arrow's errors.
+    """
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         return False
     # Arrow looks up the time zone only if there is a value.
@@ -117,7 +120,7 @@ def _has_text(kind: pa.DataType) -> bool:
 
 
 def written(kind: pa.DataType, format: Format) -> pa.DataType:
-    """Return the type in which values of a type are written. Only Parquet keeps categories, if they are text."""
+    """Return the type in which a format stores values of a type. Categories become plain, except text in Parquet."""
     if not pa.types.is_dictionary(kind):
         return kind
     of_values = plain(pa.nulls(0, kind)).type
@@ -139,7 +142,7 @@ _BEYOND = "<value out of range"
 
 
 def is_limited(kind: pa.DataType, format: Format) -> bool:
-    """Return true if a type has dates, times or texts that the format may be unable to hold."""
+    """Return true if some dates, times or texts of a type cannot be stored in the format. `beyond` finds them."""
     kind = storage_of(kind)
     if pa.types.is_dictionary(kind):
         return is_limited(kind.value_type, format)
@@ -188,12 +191,12 @@ def digits(value: pa.Scalar) -> int:
 
 
 KeptRows: TypeAlias = pa.Table
-"""Passthrough columns of some rows."""
+"""The passthrough columns of some rows, as a table."""
 
 
 @dataclass(frozen=True)
 class ValueDifference:
-    """The first different value: its row among those compared, its column, and both values as text."""
+    """The first different value: its row among the compared rows (from 0), its column, and both values as text."""
 
     row: int
     column: str
@@ -204,7 +207,7 @@ class ValueDifference:
 def difference(expected: KeptRows, got: KeptRows) -> ValueDifference | None:
     """Return the first difference of two tables with the same columns and number of rows, or None.
 
-    Values are compared in the type that was written. In text, null equals an empty text. NaN equals NaN.
+    Values of `expected` are first converted to the types of `got`. In text, null equals an empty text. NaN equals NaN.
     """
     differences = [
         ValueDifference(row, name, _shown(ours[row]), _shown(theirs[row]))
@@ -222,7 +225,7 @@ def _first(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> int | None:
     if not ours.type.equals(theirs.type):
         try:
             ours = ours.cast(theirs.type)
-        except pa.ArrowException:  # other values may not fit this type
+        except pa.ArrowException:  # a value does not fit the type of the output
             ours, theirs = ours.cast(TEXT), theirs.cast(TEXT)
     if pa.types.is_nested(theirs.type):
         pairs = zip(ours, theirs, strict=True)

@@ -32,8 +32,8 @@ ROWS = 1024
 class ByteOutput(io.RawIOBase):
     """A file that writes all bytes or fails.
 
-    Once `discarding` is set, it ignores further bytes, because a compressor writes its end even after a failure, and
-    prints an error if that also fails.
+    Once `discarding` is set, it ignores further bytes. After a failure, a compressor still writes the end of its data,
+    and would print a second error if that failed.
     """
 
     def __init__(self, path: str) -> None:
@@ -48,7 +48,7 @@ class ByteOutput(io.RawIOBase):
         return len(data)
 
     def close(self) -> None:
-        # A compressor closes its file too early, so close it only when discarding.
+        # A compressor closes this file before it is complete, so closing has no effect until `discarding` is set.
         if self.discarding:
             self._file.close()
             super().close()
@@ -69,7 +69,6 @@ class TextWriter(Writer):
         )
 
     def put(self, text: pa.Buffer) -> None:
-        """Write the next piece of text."""
         (self._file if self._packed is None else self._packed).write(text)
 
     def _end(self) -> None:
@@ -85,13 +84,13 @@ class TextWriter(Writer):
 
 
 class LineWriter(TextWriter):
-    """A writer of one line for each row, made from the columns of some rows at a time."""
+    """A writer of one line for each row. A subclass makes the lines of up to `ROWS` rows from their columns."""
 
     wants = "F"
 
     @abstractmethod
     def _lines(self, passthrough: Sequence[pa.Array], features: Sequence[pa.Array]) -> pa.Array:
-        """Return the lines of some rows, each with its end."""
+        """Return an array of text with one line for each row, including its line end."""
 
     def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
         block = block if good is None else block[good]
@@ -106,7 +105,7 @@ class LineWriter(TextWriter):
 
 
 def _scalar(text: str) -> pa.Scalar:
-    """Return a text as a scalar of Arrow. Only call this when it is needed, because Arrow then imports pandas."""
+    """Return a text as a scalar of Arrow. Do not call this on import, because Arrow then imports pandas."""
     return pa.scalar(text, TEXT)
 
 
@@ -115,7 +114,7 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def memory_of(lines: pa.Array) -> pa.Buffer:
-    """Return the memory of an array of lines, which is their concatenated text."""
+    """Return the concatenated text of an array of lines, without a copy."""
     return lines.buffers()[2].slice(0, pc.sum(pc.binary_length(lines)).as_py())
 
 
@@ -148,7 +147,6 @@ def quoted(text: pa.Array, delimiter: str) -> pa.Array:
 
 
 def _joined(columns: Sequence[pa.Array], delimiter: str) -> pa.Array:
-    """Join columns to lines, one for each row."""
     lines = pc.binary_join_element_wise(*columns, _scalar(delimiter))
     return pc.binary_join_element_wise(lines, _scalar(""), _scalar("\n"))
 
@@ -182,7 +180,7 @@ class JsonlWriter(LineWriter):
 
 
 def _values(values: pa.Array) -> pa.Array:
-    """Return an array of plain values as JSON."""
+    """Return an array of JSON texts, one for each value: numbers as they are, other values in quotes, null for NaN."""
     if isinstance(values, pa.ExtensionArray):
         return _values(values.storage)
     values = widened(values)

@@ -64,11 +64,8 @@ def commands(text):
 
 def of_kafeat(page):
     """The command lines and scripts with `kafeat` in them."""
-    return [
-        text
-        for text in commands((ROOT / page).read_text())
-        if re.match(r"kafeat |eval |echo |_KAFEAT", text) or "\n" in text
-    ]
+    texts = commands((ROOT / page).read_text())
+    return [text for text in texts if re.match(r"kafeat |eval |echo |_KAFEAT", text) or "\n" in text]
 
 
 def quick(patch):
@@ -182,14 +179,10 @@ def test_configs_of_the_pages_are_sound(tmp_path):
     from kafeat.config import load_config
     from kafeat.config.experiment import load_experiment
 
-    found = [
-        (page, text)
-        for page in PAGES
-        for text in blocks((ROOT / page).read_text(), "yaml")
-        if "steps:" in text
-    ]
+    texts = [text for page in PAGES for text in blocks((ROOT / page).read_text(), "yaml")]
+    found = [text for text in texts if "steps:" in text]
     assert found
-    for _, text in found:
+    for text in found:
         (tmp_path / "page.yaml").write_text(text)
         load = load_experiment if text.startswith("about:") else load_config
         load(str(tmp_path / "page.yaml"))
@@ -327,7 +320,5 @@ def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_
         assert not re.findall(loaded, text), page.name
         assert 'class="arithmatex"' not in text, page.name
     for kind in KINDS:
-        assert (
-            '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">'
-            in (tmp_path / f"kinds/{kind}.html").read_text()
-        ), kind
+        formula = '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">'
+        assert formula in (tmp_path / f"kinds/{kind}.html").read_text(), kind

@@ -89,10 +89,8 @@ def look(step: dict[str, Any], X: np.ndarray, dtype: str) -> None:
         assert np.isfinite(again.exact_kernel(X)).all()
     except (DataError, ConfigError) as error:
         advice = str(error)
-    assert not advice or any(
-        word in advice
-        for word in ("scale the input", "gamma", "n_components", "clip_negative", "two classes")
-    )
+    remedies = ("scale the input", "gamma", "n_components", "clip_negative", "two classes")
+    assert not advice or any(word in advice for word in remedies)
 
 
 TELLING = (

@@ -71,9 +71,8 @@ def log(folder):
 def numbers(folder, ending):
     """The numbers that a script has left for Prometheus, by their names and labels."""
     (file,) = (folder / "logs").glob(f"*{ending}")
-    return {
-        name: float(value) for name, value in (line.rsplit(" ", 1) for line in file.read_text().splitlines())
-    }
+    lines = (line.rsplit(" ", 1) for line in file.read_text().splitlines())
+    return {name: float(value) for name, value in lines}
 
 
 def succeeded(folder, script="nightly-features"):
@@ -147,10 +146,8 @@ def test_a_night_without_rows_or_without_its_input_keeps_the_previous_features(f
     table = pq.read_table(folder / "incoming.parquet")
     pq.write_table(table.slice(0, 0), folder / "incoming.parquet")
     empty = run(script, folder)
-    assert (empty.returncode, json.loads(empty.stderr.splitlines()[-1])["message"]) == (
-        3,
-        "incoming.parquet: expected good rows, got none",
-    )
+    said = json.loads(empty.stderr.splitlines()[-1])["message"]
+    assert (empty.returncode, said) == (3, "incoming.parquet: expected good rows, got none")
     assert log(folder)[-1]["event"] == "refused"
     (folder / "incoming.parquet").unlink()
     gone = run(script, folder)
@@ -168,10 +165,8 @@ def test_a_model_is_replaced_by_one_that_is_no_worse(folder):
     )
     pq.write_table(table.slice(1400), folder / "recent.parquet")
     pq.write_table(table.slice(0, 300), folder / "labelled.parquet")
-    assert (run(script, folder, "1.5").returncode, places[0].exists()) == (
-        6,
-        False,
-    )  # no first model is so good
+    # No first model is so good.
+    assert (run(script, folder, "1.5").returncode, places[0].exists()) == (6, False)
     done = run(script, folder, "0.5")
     assert (done.returncode, done.stdout + done.stderr, places[1].exists()) == (0, "", False)
     first = places[0].read_bytes()
@@ -309,11 +304,8 @@ def test_a_night_that_changes_no_part_keeps_the_marker(folder):
     (folder / "map.joblib").write_bytes(model)
     for file in incoming.iterdir():
         pq.write_table(pq.read_table(file).slice(0, 0), file)
-    empty = run(script, folder)
-    assert (empty.returncode, (folder / "features/_VERIFIED").exists()) == (
-        3,
-        False,
-    )  # these parts have changed
+    # These parts have changed.
+    assert (run(script, folder).returncode, (folder / "features/_VERIFIED").exists()) == (3, False)
 
 
 def test_the_alerts_are_about_numbers_that_the_scripts_write(folder):

@@ -17,7 +17,7 @@ from kafeat.cli.progress import progress
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.owner import owning
-from tests.zygote import ROOT, apart
+from tests.zygote import ROOT, Process, apart
 
 FULL = Path("/dev/full")
 
@@ -56,6 +56,16 @@ def test_a_reader_that_has_left_changes_no_exit_code(folder):
     done = apart("inspect nothing", stderr=writing, cwd=folder)
     os.close(writing)
     assert done.returncode == 5
+
+
+def test_a_closed_pipe_behind_a_table_is_no_error(tmp_path):
+    """rich ends the program where the reader of a pipe has closed it."""
+    np.save(tmp_path / "x.npy", np.arange(80.0).reshape(40, 2))
+    (tmp_path / "p.yaml").write_text("steps:\n  - {kind: projection, n_components: 2}\n")
+    with Process("evaluate --config p.yaml x.npy --jobs 1", cwd=tmp_path) as run:
+        run.stdout.close()
+        assert b"expected" not in run.stderr.read()
+        assert run.wait() == 0
 
 
 @pytest.mark.parametrize(("word", "meant"), [("transfor", "transform"), ("xyz", None)])
@@ -111,10 +121,8 @@ def test_every_json_line_has_the_keys_of_its_event(in_process, folder):
     (line,) = told("transform --model m.joblib none.csv o.csv")[1]
     assert (line["retry"], line["message"]) == (True, "none.csv: No such file or directory")
     code, lines = told("transform --model m.joblib in out --on-bad-rows drop")
-    assert (code, [line["event"] for line in lines]) == (
-        3,
-        ["start", "warning", "info", "refused", "refused"],
-    )
+    events = [line["event"] for line in lines]
+    assert (code, events) == (3, ["start", "warning", "info", "refused", "refused"])
     assert lines[-2]["part"] == "poor.csv"
     (folder / "fit.yaml").write_text("steps: [standardize, {kind: fourier, n_components: 4}, ridge]\n")
     rows = np.random.default_rng(0).normal(size=(60, 3))

@@ -48,6 +48,9 @@ def test_the_split_of_a_fit_is_shown(run, tmp_path):
     found = run("inspect", tmp_path / "m.joblib").stdout
     assert "fitted on 2 of 3 rows of " in found
     assert "\nsplit: part (fitted only on the rows that it marks as train)\n" in found
+    assert json.loads(json.dumps(inspect(tmp_path / "m.joblib")))["fitted_from"]["split"] == "part"
+    kafeat.fit({"steps": ["standardize"]}, table.select(["x"])).save(tmp_path / "m.joblib")
+    assert "split" not in inspect(tmp_path / "m.joblib")["fitted_from"]
 
 
 def test_internals_and_defaults_are_shown_only_with_verbose(run, tmp_path):

@@ -22,14 +22,8 @@ def test_the_product_is_that_of_finite_differences():
     rng = np.random.default_rng(0)
     X, frequencies, weights = rng.normal(size=(30, 4)), rng.normal(size=(7, 4)), rng.normal(size=(14, 3))
     step = 1e-5
-    gradients = np.stack(
-        [
-            (waves(X + step * e, frequencies, None) - waves(X - step * e, frequencies, None))
-            @ weights
-            / (2 * step)
-            for e in np.eye(4)
-        ]
-    )  # (d, n, k)
+    ends = [[waves(X + s * e, frequencies, None) @ weights for s in (step, -step)] for e in np.eye(4)]
+    gradients = np.stack([(above - below) / (2 * step) for above, below in ends])  # (d, n, k)
     expected = np.einsum("dnk,enk->de", gradients, gradients) / len(X)
     product = mean_gradient_product(X, frequencies, weights)
     np.testing.assert_allclose(product, expected, rtol=1e-7, atol=1e-8)

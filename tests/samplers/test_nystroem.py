@@ -435,16 +435,11 @@ def test_fitted_weights_are_nearer_to_the_kernel_and_never_worse_on_the_sample()
 
 
 def test_weights_are_exact_with_a_label_and_where_landmarks_are_named() -> None:
-    X, label = rows(200, 4), rows(200, 4)[:, 0]
-    for given in ({"label": label}, {"landmarks": "kmeans"}, {"root": "symmetric"}):
-        steps = [
-            {"kind": "nystroem", "n_components": 9, "weights": weights}
-            | {key: value for key, value in given.items() if key != "label"}
-            for weights in ("auto", "exact")
-        ]
-        auto, exact = (
-            kafeat.fit({"steps": [step]}, X, label=given.get("label")).transform(X) for step in steps
-        )
+    X = rows(200, 4)
+    for label, given in ((X[:, 0], {}), (None, {"landmarks": "kmeans"}), (None, {"root": "symmetric"})):
+        step = {"kind": "nystroem", "n_components": 9, **given}
+        steps = [{**step, "weights": weights} for weights in ("auto", "exact")]
+        auto, exact = (kafeat.fit({"steps": [step]}, X, label=label).transform(X) for step in steps)
         np.testing.assert_array_equal(auto, exact)
 
 

@@ -46,11 +46,9 @@ def test_the_mean_over_all_signs_is_the_kernel(step: RandomSubsets, chosen: list
     state = step.fit(Sample(X, None, 6), np.random.default_rng(0))
     signs = np.array(list(product([-1, 1], repeat=D)), dtype=np.int8)
     linear = bool(state["linear"])
-    all_of_them = step.model_copy(
-        update={"n_components": len(signs) + step.least_set(state) // 2 * D + (step.least_set(state) > 0)}
-        if step.n_components > 1
-        else {}
-    )
+    least = step.least_set(state)
+    every = {"n_components": len(signs) + least // 2 * D + (least > 0)} if step.n_components > 1 else {}
+    all_of_them = step.model_copy(update=every)
     want = kernel_over(chosen, X, step.gamma)
     if step.n_components == 1:
         one = [features_of(step, {**state, "signs": sign[None]}, X) for sign in signs]

@@ -244,10 +244,8 @@ def test_the_option_settles_the_decimal_mark(tmp_path):
         [1.234, 1012.3], [5.678, 1013.5],
     ]  # fmt: skip
     for options in ({"decimal": "."}, {"thousands": ","}):
-        assert features(fitted(NUMBERS, path, delimiter=";", **options), path, delimiter=";")[0] == [
-            1234.0,
-            1012.3,
-        ]
+        fm = fitted(NUMBERS, path, delimiter=";", **options)
+        assert features(fm, path, delimiter=";")[0] == [1234.0, 1012.3]
     path = written(tmp_path, "n;p\n1,5;1.234\n2,5;5.678\n")
     for decimal in (None, ","):
         told = r"'p': .*got '1\.234', where .* --thousands \. reads 1234; if it is 1\.234, write 1,234"
@@ -514,13 +512,8 @@ def test_no_long_text_is_tried_in_every_way():
     long = 50_000 * "1"
     for word in (f"{long}x", f"{long}.{long}x", f"{long}e"):
         assert "null-values" in remedy(word, USUAL, may_miss=True)
-    for word in (
-        f"{long}e",
-        "a" + 50_000 * " " + "b",
-        50_000 * "(" + "1",
-        50_000 * " €" + "1",
-        f"1{50_000 * ' 1'}",
-    ):
+    signs = (f"a{50_000 * ' '}b", f"{50_000 * '('}1", f"{50_000 * ' €'}1", f"1{50_000 * ' 1'}")
+    for word in (f"{long}e", *signs):
         assert guess_numbers([word, "1.5 €", "2.5 €", "3 €"], Asked()).problem == ""
         assert guess_dates([word, f"1{25_000 * ' / 1'}"], Asked()).note == ""
     form = "%Y-%m-%d %a%b%A%H%M%S%f%p%z"
@@ -528,9 +521,8 @@ def test_no_long_text_is_tried_in_every_way():
         assert time_pattern(form).fullmatch(f"2013-12-24 {word}!") is None
     assert has_offset("12:30:00 +02:00")
     assert not has_offset(50_000 * ":00" + "!")
-    assert math.isnan(
-        parse_time(f"2013-12-24T01:02:03.{long}", USUAL)[0]
-    )  # Python reads no whole number so long
+    # Python reads no whole number so long.
+    assert math.isnan(parse_time(f"2013-12-24T01:02:03.{long}", USUAL)[0])
 
 
 # As Python's calendar has them.
@@ -548,15 +540,12 @@ def test_with_a_named_zone_all_formats_give_the_same_bytes(tmp_path, zone):
     want = [[t.month, t.day, t.hour] for t in local]
     rows = [time.astimezone(ZoneInfo(ZONES[i % 4])).isoformat() for i, time in enumerate(INSTANTS)]
     csv = written(tmp_path, "\n".join(["t", *rows]) + "\n")
-    zulu = written(
-        tmp_path, "\n".join(["t", *(t.isoformat().replace("+00:00", "Z") for t in INSTANTS)]), "z.csv"
-    )
+    rows = [time.isoformat().replace("+00:00", "Z") for time in INSTANTS]
+    zulu = written(tmp_path, "\n".join(["t", *rows]), "z.csv")
     paths = [csv, zulu]
     for name, kind in (("a", "Asia/Tokyo"), ("b", "UTC"), ("c", "-03:30")):
-        pq.write_table(
-            pa.table({"t": pa.array(INSTANTS, pa.timestamp("us", kind))}), tmp_path / f"{name}.parquet"
-        )
         paths.append(tmp_path / f"{name}.parquet")
+        pq.write_table(pa.table({"t": pa.array(INSTANTS, pa.timestamp("us", kind))}), paths[-1])
     plain = [time.replace(tzinfo=None) for time in local]
     pq.write_table(pa.table({"t": pa.array(plain, pa.timestamp("us"))}), tmp_path / "d.parquet")
     fm = fitted(date_parts(timezone=zone), csv)
@@ -568,21 +557,14 @@ def test_with_a_named_zone_all_formats_give_the_same_bytes(tmp_path, zone):
     }
     assert fitted_bytes == {np.array(features(fm, csv)).tobytes()}
     seconds = np.array([[time.timestamp()] for time in INSTANTS])
-    by_place = kafeat.fit(
-        {
-            **date_parts(timezone=zone),
-            "steps": [{**date_parts(timezone=zone)["steps"][0], "columns": ["c0"]}],
-        },
-        seconds,
-    )  # type: ignore[index]
-    assert by_place.transform(seconds).tolist() == want
+    by_place = date_parts(timezone=zone)
+    by_place["steps"][0]["columns"] = ["c0"]  # type: ignore[index]
+    assert kafeat.fit(by_place, seconds).transform(seconds).tolist() == want
 
 
 def test_hours_stay_as_they_are_written(tmp_path):
-    path = written(
-        tmp_path,
-        "t\n2013-06-14T16:00-04:00\n2013-12-14 16:00:00.5-05:00\n2013-12-14T16:00Z\n2013-12-14 16:00\n",
-    )
+    times = "2013-06-14T16:00-04:00\n2013-12-14 16:00:00.5-05:00\n2013-12-14T16:00Z\n2013-12-14 16:00\n"
+    path = written(tmp_path, f"t\n{times}")
     said: list[str] = []
     assert [row[2] for row in features(fitted(date_parts(), path, said), path)] == [16, 16, 16, 16]
     assert said[0].endswith(
@@ -600,9 +582,8 @@ def test_instants_get_the_hours_of_their_zone_which_the_map_keeps(tmp_path):
     said: list[str] = []
     fm = fitted(date_parts(), table("America/New_York"), said)
     assert said[0].endswith("as times: t (hours of America/New_York)")
-    want = [
-        [t.month, t.day, t.hour] for t in (time.astimezone(ZoneInfo("America/New_York")) for time in INSTANTS)
-    ]
+    local = [time.astimezone(ZoneInfo("America/New_York")) for time in INSTANTS]
+    want = [[t.month, t.day, t.hour] for t in local]
     assert features(fm, table("America/New_York")) == features(fm, table("UTC")) == want
     text = written(tmp_path, "t\n2013-06-14T16:00-04:00\n")
     told = "expected times without a zone, as when fitting, got instants .* UTC; fit"

@@ -18,6 +18,8 @@ from kafeat.jobs.fit.messages import Listener
 
 ROWS = 40
 SIZES = np.round(np.random.default_rng(0).uniform(1.0, 9.0, ROWS), 2)
+MEANS = {"kind": "impute", "strategy": "mean"}
+OF_V = {"dtype": "float64", "columns": {"include": ["v"]}, "steps": [MEANS]}
 
 
 def written(tmp_path, values):
@@ -61,10 +63,7 @@ def test_an_option_changes_nothing_else_of_what_a_model_knows(tmp_path, option):
         f"{i}.5 mg/dL;{'<1' if i == 2 else i};{i + 1:02}/13/20;{['TRUE', 'False'][i % 2]}" for i in range(12)
     ]
     (tmp_path / "old.csv").write_text("\n".join(["v;n;t;b", *lines]))
-    steps = [
-        {"kind": "date_parts", "columns": ["t"], "parts": ["month", "day"]},
-        {"kind": "impute", "strategy": "mean"},
-    ]
+    steps = [{"kind": "date_parts", "columns": ["t"], "parts": ["month", "day"]}, MEANS]
     reading = InputOptions(null_values=["<1"], date_format=["%m/%d/%y"])
     fm = kafeat.fit({"dtype": "float64", "steps": steps}, str(tmp_path / "old.csv"), reading=reading)
 
@@ -150,17 +149,10 @@ def test_a_note_respells_numbers_so_that_they_are_read(tmp_path, case):
         fit_reader(config, source, None, listener=Listener(warn=said.append))
         words = [word for word in source.first_texts("v") if word != "NA"]
     first = words[0]
-    assert any(
-        f"values such as {first} are no numbers" in line and f"write {respelled(first)}" in line
-        for line in said
-    )
+    told = f"values such as {first} are no numbers", f"write {respelled(first)}"
+    assert any(all(one in line for one in told) for line in said)
     path.write_text("v,u\n" + "".join(f"{respelled(one)},1\n" for one in words), encoding="utf-8")
-    config = {
-        "dtype": "float64",
-        "columns": {"include": ["v"]},
-        "steps": [{"kind": "impute", "strategy": "mean"}],
-    }
-    fm = kafeat.fit(config, path)
+    fm = kafeat.fit(OF_V, path)
     kafeat.transform(path, tmp_path / "z.npy", model=fm, jobs=1)
     assert np.load(tmp_path / "z.npy")[:, 0].tolist() == MEANT[case]
 
@@ -180,14 +172,9 @@ def test_options_that_are_named_read_the_column(tmp_path, case):
     values, meant = ADVISED[case]
     path, said = tmp_path / "t.csv", []
     path.write_text("v,u\n" + "".join(f'"{one}",0.5\n' for one in values.split("|") * 2))
-    config = {
-        "dtype": "float64",
-        "columns": {"include": ["v"]},
-        "steps": [{"kind": "impute", "strategy": "mean"}],
-    }
     try:
         with InputOptions().open(parse_location(path)) as source:
-            fit_reader(load_config(config), source, None, listener=Listener(warn=said.append))
+            fit_reader(load_config(OF_V), source, None, listener=Listener(warn=said.append))
     except DataError as error:
         said = [str(error), source.fields[0].note]
     told, *_ = [line for line in said if "--" in line]
@@ -196,12 +183,11 @@ def test_options_that_are_named_read_the_column(tmp_path, case):
     asked = {words[0][2:]: words[1::2]}
     if meant is None:
         assert asked == {"text": ["v"]}
-        config |= {"steps": [{"kind": "one_hot", "columns": ["v"]}]}
+        config = {**OF_V, "steps": [{"kind": "one_hot", "columns": ["v"]}]}
         fm = kafeat.fit(config, path, reading=InputOptions(**asked))
         assert fm.columns.features[0].categories.values in [*itertools.permutations(values.split("|"))]
         return
-    fm = kafeat.fit(config, path, reading=InputOptions(**asked))
+    fm = kafeat.fit(OF_V, path, reading=InputOptions(**asked))
     kafeat.transform(path, tmp_path / "z.npy", model=fm, jobs=1)
-    np.testing.assert_allclose(
-        np.load(tmp_path / "z.npy")[:, 0], meant * 2, rtol=4e-16
-    )  # a product rounds once
+    # A product rounds once.
+    np.testing.assert_allclose(np.load(tmp_path / "z.npy")[:, 0], meant * 2, rtol=4e-16)

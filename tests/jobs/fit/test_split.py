@@ -1,7 +1,5 @@
 """fit --split: the map of the training rows alone, and what is told of it."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,7 +7,6 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, UsageError
-from kafeat.jobs.inspect import inspect
 from tests.recipes import words
 
 IID = {"kind": "fourier", "n_components": 8, "frequencies": "iid"}
@@ -83,15 +80,6 @@ def test_rows_seen_are_training_rows_without_a_split_too(table):
     fm = kafeat.fit(CONFIG, table, label="y", split="part")
     found = kafeat.evaluate(fm, table, label="y", rows=400)
     assert found["rows_seen_in_fit"] == train(table).num_rows == fm.provenance.rows_fitted
-
-
-def test_it_is_told(table, tmp_path):
-    fm = kafeat.fit(CONFIG, table, label="y", split="part")
-    fm.save(tmp_path / "m.joblib")
-    loaded = kafeat.load(tmp_path / "m.joblib")
-    assert loaded.provenance.split == "part"
-    assert json.loads(json.dumps(inspect(loaded)))["fitted_from"]["split"] == "part"
-    assert "split" not in inspect(kafeat.fit(CONFIG, table, label="y"))["fitted_from"]
 
 
 @pytest.mark.parametrize(("values", "split", "error", "match"), [

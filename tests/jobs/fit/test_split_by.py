@@ -107,9 +107,6 @@ def test_logistic_chooses_on_other_groups():
 def test_what_cannot_be_is_refused(split_by, error, message):
     with pytest.raises(error, match=message):
         kafeat.fit(CONFIG, TABLE, "y", split_by=split_by)
-
-
-def test_a_config_names_what_it_expects():
     with pytest.raises(ConfigError, match="split_by: expected group:COL or time:COL, got 'who'"):
         kafeat.fit({**CONFIG, "split_by": "who"}, TABLE, "y")
 

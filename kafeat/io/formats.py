@@ -144,7 +144,7 @@ def format_of_part(place: Location, input_format: str | None, output_format: str
 
 
 def delimiter_of(location: Location, delimiter: str) -> str:
-    """Return the delimiter, except for .tsv files with the default delimiter: a tab."""
+    """Return the delimiter, or a tab if the file is .tsv and the delimiter is the default."""
     tabs = delimiter == "," and suffix_of(location).startswith(".tsv")
     return "\t" if tabs else delimiter
 

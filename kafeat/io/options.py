@@ -274,7 +274,7 @@ class InputOptions:
         units = tuple(filter(None, map(str.strip, self.unit)))
         if any(unit != "+" and not unit.strip("+-−.,0123456789") for unit in factors_of(units)):
             raise UsageError(
-                f"--unit: expected a text next to numbers, such as kg, got {' '.join(units)}, a part of numbers"
+                f"--unit: expected a text next to numbers, such as kg, got {' '.join(units)}, which is part of a number"
             )
         nulls = words if self.null_values else None
         asked = Asked(nulls, self.decimal, tuple(self.date_format), thousands, units, tuple(self.text))

@@ -61,7 +61,7 @@ for name, line, said in [
     ("a longer row", "1,2,3,4", ": expected 3 fields, got 4"),
     ("a shorter row", "1,2", ": expected 3 fields, got 2"),
     ("a carriage return in a value", "1,2\r,3",
-     ": expected 3 fields, got 2; a carriage return alone ends a row, too: put a value that holds one in quotes"),
+     ": expected 3 fields, got 2; a carriage return alone also ends a row: put a value that contains one in quotes"),
     ("a quote in the middle", '1,2"5,3', ', column \'b\': expected a number, got \'2"5\'; --on-bad-rows drop'),
     ("a space within a number", "1,1 234,3",
      ", column 'b': expected a number, got '1 234'; --thousands blank reads 1234; --on-bad-rows drop"),

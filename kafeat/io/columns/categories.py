@@ -191,7 +191,7 @@ def spelled(values: pa.Array) -> Array:
 
 
 def _codes(values: pa.Array, known: Mapping[Any, int], code: Callable[[str | None], float]) -> Codes:
-    """Return the code of every value: from `known` if that has the value as it is, else `code` of its spelling."""
+    """Return the code of every value (n,): `known[value]` if there is one, else the result of `code(spelling)`."""
     values = _coded(values)
     table: list[float | None] = []
     for value in _builtins(values.dictionary):
@@ -203,7 +203,7 @@ def _codes(values: pa.Array, known: Mapping[Any, int], code: Callable[[str | Non
 
 
 def _coded(values: pa.Array) -> pa.DictionaryArray:
-    """Return the values as a dictionary array whose dictionary has no unused values, unlike that of a large file."""
+    """Return the values as a dictionary array. Unlike the dictionary of a file, that has only values that occur."""
     if pa.types.is_dictionary(values.type):
         used = values.indices.dictionary_encode()
         return pa.DictionaryArray.from_arrays(used.indices, plain(values.dictionary).take(used.dictionary))

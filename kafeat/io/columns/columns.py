@@ -78,7 +78,7 @@ class Columns:
     input_width: int | None
     missing: bool = False
     groups: frozenset[str] = frozenset()
-    """Names of the columns whose groups decide the folds of rows. Messages explain with them why a column is needed."""
+    """Names of the columns whose groups decide the folds of rows. The error about an absent one explains this."""
 
     @property
     def n_features(self) -> int:
@@ -173,13 +173,13 @@ class Columns:
         return Columns(features, True, self.n_features, self.missing)
 
     def use(self, X: InputRows) -> None:
-        """Record the categories in these rows (n, d) of the fit sample. Not needed if the sample has all rows."""
+        """Record the categories in these rows (n, d) of the fit sample. Unnecessary if the sample has all rows."""
         for column, place in zip(self.numbers.features, self.numbers.places, strict=True):
             if isinstance(column.categories, Vocabulary):
                 column.categories.use(numbers_of(X)[:, place.start])
 
     def forget(self, sample: Sequence[Floats]) -> None:
-        """Make vocabularies with too many categories forget those that do not occur in the sample, a list of (n, d)."""
+        """Make vocabularies with too many categories forget those that do not occur in `sample`, arrays (n, d)."""
         for column, place in zip(self.numbers.features, self.numbers.places, strict=True):
             if isinstance(column.categories, Vocabulary) and column.categories.crowded:
                 column.categories.forget_others(

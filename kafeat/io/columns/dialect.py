@@ -21,9 +21,9 @@ ISO = "%Y-%m-%d"
 SECONDS = "%s"
 """The form of times that are seconds since 1970."""
 EPOCHS = {SECONDS: 1.0, "%Q": 1000.0}
-"""The forms of times that are numbers since 1970: seconds and milliseconds, with how many of them make a second."""
+"""The forms of times that are numbers since 1970, and how many units make a second: %Q are milliseconds."""
 KEEP, UTC = "keep", "UTC"
-"""Values of `timezone` that are not names: `keep` reads hours as written, and ignores an offset; `UTC` converts."""
+"""Values of `timezone` that are not names: `keep` reads hours without their offset, `UTC` converts them to UTC."""
 
 
 UTF8 = "utf-8"

@@ -276,7 +276,10 @@ def is_harmful(name: str) -> bool:
 
 
 def lacks_names(table: Table) -> bool:
-    """Return true if the names look like a row of data: those of numbers are numbers, and perhaps a text recurs."""
+    """Return true if the names look like a row of data: names of number columns are numbers.
+
+    One such name is enough if the name of a text column occurs among the first values of that column.
+    """
     counts = Counter(field.name for field in table.fields)
     texts = [field.name for field in table.fields if not field.numeric and counts[field.name] == 1]
     recurs = any(name in table.first_texts(name) for name in texts)

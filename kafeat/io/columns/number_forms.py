@@ -411,9 +411,10 @@ def _of_word(
 def _by_mark(
     core: str, dialect: Dialect, texts: Iterable[str], given: str | None
 ) -> tuple[dict[str, str], str]:
-    """Return {"1234": "--thousands ,"} for the `core` 1,234 if all numbers in `texts` agree, and advice if none fits.
+    """Return the options that read `core`, by the number that they read: {"1234": "--thousands ,"} for 1,234.
 
-    `given` is the decimal mark of the user's options.
+    Only options that also read all numbers in `texts` count. Without any, the second result is advice. `given` is the
+    decimal mark of the user's options.
     """
     marks, unlike = dict[str, str](), ""
     words = [word.core for word in (_word(text, [*dialect.factors]) for text in texts) if word is not None]

@@ -94,7 +94,7 @@ def _special(
     left_out: set[str],
     kind: str,
 ) -> dict[str, Any]:
-    """Return the columns that a step names by name or pattern, each with its value in `requested`, None for a list.
+    """Return the columns that a step names by name or pattern, with their values in `requested` (None in a list).
 
     A name or pattern without a feature is an error.
     """

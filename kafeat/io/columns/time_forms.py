@@ -187,7 +187,7 @@ def are_times(texts: Sequence[str], asked: Asked) -> tuple[bool, str]:
         every = (all(_have([word], one, asked)[0] for word in words) for one in named if words)
         return bool(form) or any(every), ""
     several = len(words) > 2 and (form != "%Y%m" or words[0][:4] < words[-1][:4])
-    several &= form != "%H.%M" or words[0][0] == "0"  # only times begin with 0
+    several &= form != "%H.%M" or words[0][0] == "0"  # only times begin with 0, as 08.30
     return False, f"looks like times: --date-format {form} reads {words[0]}" if several else ""
 
 

@@ -125,7 +125,7 @@ class ArrowStreamReader(TextReader, ArrowReader):
 
 
 class _Stream:
-    """The record batches of a complete stream. Arrow's own reader accepts an end between any two batches.
+    """The record batches of a complete stream. Arrow's own reader also accepts a stream that ends after any batch.
 
     The format allows a writer to close the stream without the end mark, but the writers of pyarrow, Polars, Spark and
     kafeat write it. Without it, a failed writer could not be distinguished from a finished one.

@@ -93,7 +93,7 @@ class UntypedReader(TextReader, KeyedReader):
         return self._texts(indices_of(self, [name])[0])
 
     def _type(self, index: int) -> pa.DataType:
-        """Return the inferred type of a passthrough column. Not for all at once, because a wide file has thousands."""
+        """Infer the type of a passthrough column on demand, because a file may have thousands of other columns."""
         if index not in self._types:
             field = self.fields[index]
             kept = field.name in self.texts or (field.name in self._meant and field.kind == "text")
@@ -176,7 +176,7 @@ class CsvReader(UntypedReader):
                 if byte and rows.startswith(BOM):  # Arrow drops a byte order mark, but here it is text
                     rows = BOM + rows
                 if rows:
-                    # Arrow's handler for rows with too many or few fields ignores text that is not UTF-8.
+                    # Check first: Arrow's handler for rows of another width fails silently on text that is not UTF-8.
                     problem = not_utf8(rows, line, byte) if wanted.set_aside else None
                     if problem is not None:
                         raise DataError(f"{self.location}: {problem}")
@@ -245,7 +245,7 @@ class CsvReader(UntypedReader):
             if text and rows.endswith(text.encode()):
                 advice = f", {CUT}"
         if b"\n" in rows and _STRAY_RETURN.search(re.sub(rb'"[^"]*"', b"", rows)):
-            advice += "; a carriage return alone ends a row, too: put a value that holds one in quotes"
+            advice += "; a carriage return alone also ends a row: put a value that contains one in quotes"
         row = spell_row(int(ragged[1]) - 1 + done)
         return f"{row}: expected {ragged[2]} fields, got {ragged[3]}{advice}"
 

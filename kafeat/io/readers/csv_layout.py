@@ -199,7 +199,7 @@ def line_of_names(rows: Sequence[list[str]], first: int = 0) -> int:
     """Return the index of the row of names: `first` or, after titles, the next row of usual width with only words."""
     width, top = Counter(map(len, filter(None, rows))).most_common(1)[0][0], rows[first]
     title = len(top) < width or (width > 2 and bool(top[0].strip()) and not any(map(str.strip, top[1:])))
-    groups = width > 2 and [*map(str.strip, top)].count("") > 1  # a row of titles of groups has gaps
+    groups = width > 2 and [*map(str.strip, top)].count("") > 1  # titles of column groups have gaps
     title |= groups and not all(map(_WORDS.match, [*rows, [], []][first + 2]))
     for at in range(first + 1, min(len(rows), first + MOST_TITLES) if title and width > 1 else 0):
         names = (

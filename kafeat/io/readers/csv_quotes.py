@@ -27,7 +27,7 @@ _SCRIPTS = {
 }
 _NEARLY_ALL = 0.8
 BOM = b"\xef\xbb\xbf"
-# Not a possessive group, which has errors before Python 3.11.5. Repeats are limited because each needs memory.
+# Possessive groups have errors before Python 3.11.5. Other groups need memory for each repeat, hence the limit.
 _WITHIN = re.compile(b'[^"]*+(?:""[^"]*+){0,4096}')
 """The text after an opening quote, up to the quote that closes the value."""
 
@@ -126,7 +126,7 @@ class Quotes:
         """Check the next piece, which consists of whole lines. Return the message about a wrong quote, or None."""
         if not self.line_end:
             self.line_end = b"\n" if b"\n" in data else b"\r"
-            if data.startswith(BOM):  # to delimiters, after which a quote may open a value
+            if data.startswith(BOM):  # make it delimiters, after which a quote may open a value
                 data = self._ends[:1] * len(BOM) + data[len(BOM) :]
         self.complete = len(data)
         problem = None if self._all_in_place(data) else self._follow(b"\n" + data)

@@ -281,7 +281,7 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
 
 
 def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
-    """Return a number field with its possible markers (-999) and codes (007), or a text field if codes are as 98E02."""
+    """Return a number field with its possible markers (-999) and codes (007), or a text field for codes like 98E02."""
     lines = "\n".join(["", *texts, ""])
     code = _EXPONENT.search(lines) if "e" in lines or "E" in lines else None
     if code is not None and not isinstance(texts[0], JsonNumber):
@@ -385,7 +385,7 @@ _NINES = frozenset(sign * (10.0**digits - 1.0) for digits in range(2, 10) for si
 
 
 _MOST_DIGITS = 767
-"""Number of digits in the longest exact decimal form of a double."""
+"""No double has more significant decimal digits than this."""
 
 
 def inferred(values: Sequence[str], dialect: Dialect | None = None) -> pa.DataType:

@@ -37,7 +37,7 @@ Row = dict[str, Any]
 """Values by their keys: text, numbers as text, booleans and None."""
 _BOM = b"\xef\xbb\xbf"
 _MOST_CELLS = 1 << 23
-"""Largest number of cells to make at a time. Rows of different keys make a table with more cells than their bytes."""
+"""Largest number of cells to make at a time, because rows with different keys make a huge table of a small file."""
 _BETWEEN = "\n,0,\n"
 """The text that joins lines to one JSON list. Objects and strings cannot contain it, so no row spans two lines."""
 

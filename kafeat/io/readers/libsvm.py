@@ -145,7 +145,7 @@ def _columns(indices: Array, starts: Array, lengths: Array, last_but_one: Array)
     ascending = np.diff(indices) > 0
     turns = starts[1:-1]
     ascending[turns[(turns > 0) & (turns < len(indices))] - 1] = True
-    # 7.0, 07 and 1e3 have other lengths than 7 and 1000 have. 1e2 is as long as 100, but its middle is not a digit.
+    # 7.0 and 07 are longer than 7, and 1e3 is shorter than 1000. 1e2 is as long as 100, but its middle is a letter.
     digits = lengths == np.searchsorted(_POWERS, indices, side="right")
     digits &= (lengths < 3) | ((last_but_one >= ord("0")) & (last_but_one <= ord("9")))
     if not (indices.min() >= 1 and indices.max() <= MOST_INDEX and ascending.all() and digits.all()):
@@ -180,7 +180,7 @@ def _problem(line: str) -> str | None:
 
 
 class LibsvmReader(TextReader):
-    """A reader of a column `label`, which is not a feature, and a list `features`, whose width only all rows show."""
+    """A reader of a column `label`, which is not a feature, and a list `features`, whose width depends on all rows."""
 
     positional = True
     untyped = True

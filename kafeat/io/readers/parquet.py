@@ -133,7 +133,7 @@ class ParquetReader(ArrowReader):
 
     def _of_groups(self, height: int, groups: list[int], names: list[str]) -> Iterator[pa.RecordBatch]:
         exact = self._in_nanoseconds(names)
-        # Arrow also returns the columns `a.b` if `a` is requested.
+        # If `a` is requested, Arrow also returns a column `a.b`, so select the requested names again.
         batches = (
             batch.select(names) for batch in self._file.iter_batches(height, row_groups=groups, columns=names)
         )

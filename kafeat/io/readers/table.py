@@ -191,7 +191,7 @@ class KeyedReader(Reader):
     """A reader of Arrow record batches. `add_keys` adds columns from the names of folders, such as year=2024."""
 
     _respelled: Mapping[int, Dialect] = MappingProxyType({})
-    """JSON columns whose numbers are rewritten for the dialect of a map. Passthrough copies are read separately."""
+    """JSON columns whose numbers are rewritten for a map's dialect. Passthrough copies of them are read separately."""
 
     @abstractmethod
     def _batches(self, indices: list[int], wanted: Wanted, broken: Broken) -> Iterator[pa.RecordBatch | None]:
@@ -201,7 +201,7 @@ class KeyedReader(Reader):
         """
 
     def _taking(self, where: list[int], wanted: Wanted) -> TakePassthrough:
-        """Return a function of a table and its first row number that returns the passthrough columns, at `where`."""
+        """Return a function of a table and its first row number that returns the columns at positions `where`."""
         del wanted
         return lambda table, _start: table.select(where)
 

@@ -41,7 +41,7 @@ class WideIntegers:
     places: tuple[int, ...] = ()
 
     def refuse(self, location: str, requested: Container[str] | None = None) -> None:
-        """Raise DataError for the first of these columns that is requested. None means that all columns are."""
+        """Raise DataError for the first of these columns that is requested. None requests them all."""
         for name, kind in self.columns.items():
             if requested is None or name in requested:
                 raise DataError(

@@ -37,7 +37,7 @@ class AtomicFile:
 
 
 Guard = Callable[[], AbstractContextManager[object]]
-"""Returns a context manager, in which a file gets its name. It prevents that if entering it raises an error."""
+"""Returns a context manager in which a file gets its name. If entering it raises an error, the file does not."""
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def naming(location: object) -> Iterator[None]:
         raise refused(location, error) from error
 
 
-# Paths that begin so name files that are already open, such as /dev/fd/3. /dev/shm has ordinary files.
+# Paths that begin like this name files that are already open. Not all of /dev: /dev/shm has ordinary files.
 _OF_OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/")
 
 

@@ -94,7 +94,7 @@ def write_full(file: io.FileIO, data: Any, at: int | None = None) -> None:
 
 
 def lock(file: int, *, shared: bool = False, wait: bool = True) -> bool | None:
-    """Lock an open file, or change its lock. Return false if another process has locked it, or None without locks."""
+    """Lock an open file, or change its lock. Return false if another process has locked it, None without file locks."""
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except OSError as error:

@@ -32,7 +32,7 @@ _HDFS = ("hdfs", "viewfs")
 _SCHEME = re.compile(r"([^/]*?)://")
 # One slash, as in s3:/bucket, is a typing error and not a local path: the text may contain a secret.
 _SLIP = re.compile(r"(?:s3|gs|gcs):/(?!/)", re.IGNORECASE)
-# A bucket has no colon: a colon without a later @ belongs to a secret with an unescaped /, ? or #.
+# The name of a bucket has no colon. If there is one, it is that of KEY:SECRET@ with an unescaped /, ? or #.
 _BUCKET = r"[^:\s'\"]*"
 _QUERY = r"\w+=[^\s'\"?&]*(?:&\w+=[^\s'\"?&]*)*"
 _SAFE = "/%:@!$&'()*+,;=~"
@@ -202,7 +202,7 @@ def is_remote(text: str) -> bool:
 
 
 def scheme_only(text: str) -> str:
-    """Return a URI for messages, such as `s3://...`: if it cannot be parsed, a secret may be anywhere after that."""
+    """Return only the scheme of an invalid URI, such as `s3://...`: a secret may be anywhere after it."""
     scheme = text.partition(":")[0].lower()
     return f"{scheme}://..." if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) else "a URI"
 

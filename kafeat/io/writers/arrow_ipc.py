@@ -58,6 +58,6 @@ class ArrowWriter(Writer):
 
 
 def _values(column: pa.ChunkedArray) -> pa.Array:
-    # Copy slices: Arrow IPC would write the memory behind a slice as padding, so that equal runs differ.
+    # Copy slices: Arrow IPC would write the memory behind a slice as padding, and equal runs would differ.
     whole = column.take(shared(np.arange(len(column)))).combine_chunks()
     return whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)

@@ -109,7 +109,7 @@ def _with_last(rows: SparseRows) -> SparseRows:
 
 
 def _pieces(starts: np.ndarray) -> list[tuple[int, int]]:
-    """Return ranges of rows, each with about `_ENTRIES` entries."""
+    """Return (start, stop) of consecutive rows, each time with about `_ENTRIES` nonzero numbers."""
     n = len(starts) - 1
     cuts = np.searchsorted(starts, np.arange(_ENTRIES, int(starts[-1]), _ENTRIES))
     edges = np.unique([0, *cuts, n])

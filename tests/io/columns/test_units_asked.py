@@ -38,7 +38,7 @@ BEHIND = [f"{size}{'-' if i % 3 == 0 else ''}" for i, size in enumerate(SIZES)]
 SCHOOL = ["1", "2-", "3", "2"] * (len(SIZES) // 4)
 ONE, MINUS = "expected one unit, got .*: write all in one", "got '.*-'; write the minus before the number"
 BOTH = "expected one way to write a minus, got '-1.5' and '.*-': write one of the two; --exclude a leaves"
-PART = "--unit: expected a text next to numbers, such as kg, got -, a part of numbers"
+PART = "--unit: expected a text next to numbers, such as kg, got -, which is part of a number"
 
 
 @pytest.mark.parametrize(("values", "unit", "told"), [

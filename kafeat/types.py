@@ -34,7 +34,7 @@ class ArrayOf(NamedTuple):
     below: int | None = None
     """For indices: all are whole numbers from 0 to `below` − 1, because a wrong one would access other memory."""
     sign: Literal["", "above 0", "of at least 0", "of at most 0"] = ""
-    """The sign that all its numbers must have."""
+    """The sign that all numbers of the array must have, as words for messages; "" if any sign is valid."""
     missing: bool = False
     """True if numbers may be NaN."""
 

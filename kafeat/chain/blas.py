@@ -49,13 +49,13 @@ def one_blas_thread(linalg: bool = False) -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _controller(modules: int) -> Any:
-    """Find the BLAS libraries, again only after another module was imported: the search takes a millisecond or more."""
+    """Find the BLAS libraries. The search takes milliseconds, so the result is cached until `modules` changes."""
     del modules
     return ThreadpoolController()
 
 
 def _take_control() -> None:
-    """Let this thread set limits: threadpoolctl 3.8 obeys only the first thread that set one. Callers have a lock."""
+    """Let this thread set limits: threadpoolctl 3.8 obeys only the first thread that set one. Callers hold `_lock`."""
     clear = getattr(OpenBLASController, "clear_controlling_thread", None)
     if clear is not None:
         clear(force=True)

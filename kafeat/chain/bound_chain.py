@@ -112,7 +112,7 @@ class BoundChain(Transform):
 
 
 def after(refused: InvalidValueError, steps: Sequence[Step]) -> InvalidValueError:
-    """Return the error of a later step with the names of `steps`, and its column only if they keep columns apart."""
+    """Return the error of a later step with the names of `steps`, and without its column if they mix columns."""
     if not steps:
         return refused
     column = refused.column if all(step.traits.columns.apart for step in steps) else None

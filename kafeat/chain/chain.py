@@ -94,7 +94,7 @@ class FitCache:
         self._most, self._known, self._place = most, dict[str, tuple[Fit, bool]](), ""
 
     def within(self, steps: Sequence[Step], place: str = "") -> FitCache:
-        """Return a view of this cache for a chain inside the step after `steps`, such as the union's map at `place`."""
+        """Return a view of this cache for a chain inside the step after `steps`. `place` names the map, as maps[0]."""
         inner = copy.copy(self)
         inner._place = self._name(steps) + place
         return inner
@@ -339,7 +339,7 @@ class Chain:
     def exact_pair(self, pair: KernelInputs, dtype: np.dtype[Any] = DOUBLE) -> KernelInputs:
         """Apply the exact kernel of every step to `pair`, and return the result.
 
-        A step that needs coordinates after a sampler gets those of the features, computed in `dtype`.
+        A step that needs coordinates after a sampler uses the features before it as coordinates, computed in `dtype`.
         """
         inputs = pair
         for i, fitted in enumerate(self.steps):
@@ -368,7 +368,7 @@ class Chain:
         if not leading or not all(one.numbers.missing != "refuse" or one.columns.named for one in leading):
             return dense(X)
         last = self.steps[len(leading) - 1]
-        # only unions and products have chains, but their modules import this one
+        # Only unions and products have chains. Their modules import this one, so they cannot be imported here.
         chains = getattr(last.step, "chains", None)
         inner = [step for _, steps in last.step.inner_chains for step in steps]
         if chains is None or all(isinstance(step, Scaler) for step in inner):
@@ -405,7 +405,7 @@ class Chain:
 
 
 def _makes_numbers(step: Step) -> bool:
-    """Return True if a step turns gaps, categories, texts or times into numbers. Trees turn them into features."""
+    """Return True if a step turns gaps, categories, texts or times into numbers. For trees it is False."""
     traits = step.traits
     reads = traits.numbers.missing == "fill" or traits.columns.named
     return reads and (isinstance(step, Scaler) or bool(step.inner_chains) or bool(traits.columns.texts))
@@ -422,7 +422,7 @@ def exact_inputs(X: InputRows, Y: InputRows) -> Coordinates:
 
 
 def own_coordinates(step: Step, state: State, pair: KernelInputs) -> Coordinates:
-    """Return the features of both inputs, as the `exact` of a step whose kernel is defined by its features."""
+    """Return the features of both inputs. If a step's features define its kernel, this is what `exact` returns."""
     if not isinstance(pair, Coordinates):
         raise TypeError(f"{step.kind} needs coordinates")
     chain = Chain((FittedStep(step, state, pair.x.shape[1]),))

@@ -71,7 +71,7 @@ def features(transform: Transform, X: Floats, rows: Indices, dtype: np.dtype[Any
     out = np.empty((len(rows), transform.n_features_out), dtype=dtype)
     scratch, made = transform.scratch(height), np.empty((height, transform.n_features_out), dtype=dtype)
     for start in range(0, len(rows), height):
-        # tiles have one height, so the last row fills the empty places
+        # All tiles have the same height, so copies of the last row fill the last tile.
         places = np.minimum(np.arange(start, start + height), len(rows) - 1)
         _apply(transform, X[rows[places]], made, scratch)
         out[start : start + height] = made[: len(out) - start]

@@ -13,7 +13,7 @@ from kafeat.types import Floats
 
 
 def closed_form(chain: Chain, X: InputRows) -> dict[str, float]:
-    """Return the largest and mean error of the first homogeneous map by its formula for ratios y/x in X, {} if none."""
+    """Return the largest and the mean error of the first homogeneous map for the ratios y/x of entries of X, or {}."""
     for index, fitted in enumerate(chain.steps):
         if fitted.step.kind == "homogeneous":
             step: Any = fitted.step  # a `Homogeneous`, which this room must not import

@@ -28,7 +28,7 @@ _LEAST_KEPT, _MOST_KEPT, _MOST_KEPT_NUMBERS = 256, 20_000, 1 << 24
 class Targets:
     """How labels become targets: `n` columns, which stand for classes if `classes` is true.
 
-    Otherwise, a label is target · unit + centre, both (n,). `folds` are those of the cross-validation.
+    Otherwise, a label is target · unit + centre, with `unit` and `centre` (n,). `folds` are for cross-validation.
     """
 
     n: int

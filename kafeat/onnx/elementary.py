@@ -145,7 +145,7 @@ def all_sets(x: Value, rows: Floats, share: float = 1.0) -> Value:
 
 
 def _merged(x: Value, rows: Floats, share: float, start: Callable[[Value], Parts], merge: Merge) -> Value:
-    """Return the last of the `Parts` of all columns, (n, m), by merging pairs of groups, which begin as one column."""
+    """Return the last of the `Parts` of all columns, (n, m). Groups start as single columns and are merged in pairs."""
     x, sums = x.with_axis(1), []
     for block in blocks(rows):
         terms = x * block

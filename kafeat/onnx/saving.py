@@ -32,7 +32,7 @@ _LEAST_TERMS = 1024
 
 @dataclass(frozen=True)
 class Agreement:
-    """The largest difference between graph and map in a row of `rows` rows, and the difference `allowed` in this row.
+    """The largest difference between graph and map in any of `rows` rows, and the difference `allowed` in this row.
 
     If some differences are not allowed, it is the largest of these. The map refuses `refused` further rows.
     """
@@ -87,7 +87,7 @@ def _session(data: bytes) -> Callable[[Floats], list[Floats]]:
     options.log_severity_level = 4  # do not print errors, which are raised as exceptions
     try:
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # of a class that onnxruntime does not document
+    except Exception as error:  # onnxruntime does not document the classes of its errors.
         raise UsageError(
             f"opset: expected a model that onnxruntime {onnxruntime.__version__} runs, got: {error}"
         ) from None
@@ -190,7 +190,7 @@ def probe_rows(fm: FeatureMap) -> Floats:
 
 def _within(fm: FeatureMap, rng: np.random.Generator) -> Floats:
     shape = (_ROWS, fm.n_features_in)
-    if fm.column_ranges is None:  # in old files: take rows of both signs, and positive rows
+    if fm.column_ranges is None:  # Old files lack ranges: use rows of both signs, and positive rows.
         X = rng.standard_normal(shape)
         X[::2] = np.abs(X[::2])
         return X.astype(fm.input_dtype)
@@ -203,7 +203,7 @@ def _within(fm: FeatureMap, rng: np.random.Generator) -> Floats:
     share[1::3] **= 8
     share[2::3] = np.rint(share[2::3])
     share[0], share[1] = 0.0, 1.0
-    # not low + share·(high − low), which may overflow the dtype
+    # low + share·(high − low) could overflow the dtype.
     return ((1.0 - share) * low + share * high).astype(fm.input_dtype)
 
 

@@ -36,7 +36,7 @@ class MapFigures:
     approximate: Floats
     """Gram matrices of some rows, (r, r), with similar rows next to each other."""
     distances: tuple[Floats, Floats]
-    """‖φ(x) − φ(y)‖ and ‖z(x) − z(y)‖ of random pairs."""
+    """Distances of random pairs of rows: ‖φ(x) − φ(y)‖ by the exact kernel, and ‖z(x) − z(y)‖ of features."""
     model: ModelFigures | None = None
     """None unless the map ends in a predictor of classes."""
 
@@ -97,7 +97,7 @@ def gram(axes: Sequence[Axes], style: Style, exhibit: MapFigures) -> None:
 
 
 def distances(axes: Axes, style: Style, exhibit: MapFigures) -> None:
-    """Draw the joint histogram of distances before and after the map."""
+    """Draw the joint histogram of distances by the exact kernel and of distances between features."""
     before, after = exhibit.distances
     top = float(max(before.max(), after.max(), 1e-12))
     counts, xs, ys = np.histogram2d(before, after, bins=90, range=[[0.0, top], [0.0, top]])

@@ -17,8 +17,8 @@ class Impute(ColumnScaler):
     """x or, where it is missing, the fill of its column = the mean or median of the fit sample, or a constant.
 
     A value is missing if the file has a null, an empty field, or NaN. If `impute` comes first, the reader accepts
-    these, but infinities and words are still errors. So is a column without any number in the sample, which has no mean
-    or median.
+    these, but infinities and words are still errors. A column without any number in the sample is also an error, since
+    it has no mean or median.
     """
 
     always: ClassVar[Traits] = Traits(

@@ -14,7 +14,7 @@ from kafeat.types import Floats, State
 class Minmax(AffineScaler):
     """(x − min)/(max − min), with the minimum and maximum of each column of the fit sample.
 
-    A column that varies in the sample only by rounding becomes x − min. Rows outside that range leave [0, 1] unless
+    A column that varies in the sample only by rounding becomes x − min. Values beyond the sample's leave [0, 1] unless
     `clip` is set. Histogram kernels need `clip`, because they refuse negative inputs.
     """
 

@@ -39,9 +39,9 @@ class Target(ColumnCoder, Grouped):
     applies to values with fewer than 50 different rows, each of which occurs at least twice on average. Only the
     most frequent of these count, as long as they have 5 rows on average. With a `group`, it never applies.
 
-    Outputs: the columns that are not named, then the means of each named one: one for numbers and two classes (the
-    share of the second), one for each class of more, one for each of several labels. Only steps that keep the names of
-    columns may come before it.
+    Outputs: the columns that are not named, then the means of each named one: one mean for a numeric label, the share
+    of the second class for two classes, that of each class for more, and one mean for each of several labels. Only
+    steps that keep the names of columns may come before it.
 
     Source: Micci-Barreca 2001 (the encoding); Searle, Casella & McCulloch 1992, section 3.6 (the variances); folds by
     content: this project.

@@ -186,7 +186,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         known = self.get_params()
         for name in of_steps:
             step, _, parameter = name.partition("__")
-            # a step that is set together with its parameters may become another kind with other parameters
+            # A parameter that is set together with its step may belong to another kind, so `fit` checks it.
             if name not in known and not (parameter and step in known and step in of_steps):
                 raise ParametersRefusedError(
                     f"Invalid parameter {name!r} for {self}. Valid parameters are: {sorted(known)}."
@@ -361,7 +361,7 @@ class NamedFeatures(ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]  # s
 
 
 def beside(source: Reader, sample_weight: Any = None, groups: Any = None) -> Reader:
-    """Return a reader with additional columns of weights and of groups, if they are given, one of each per row."""
+    """Return a reader with an additional column of weights and one of groups, if they are given, for each row."""
     try:
         given = {
             name: column_or_1d(check_array(values, ensure_2d=False, dtype=dtype, input_name=name.strip("<>")))

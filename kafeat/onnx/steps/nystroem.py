@@ -27,7 +27,7 @@ from kafeat.types import Floats
 
 
 def emit_nystroem(fitted: FittedStep, x: Value) -> Value:
-    """Return the kernel with the landmarks times a matrix, computed in float64 if the map does so."""
+    """Return the kernel of rows and landmarks, times the projection matrix; in float64 if the map computes so."""
     step, state, outer = cast(Nystroem, fitted.step), fitted.state, x.graph.dtype
     if not isinstance(step.kernel, str):
         raise UsageError(

@@ -23,7 +23,7 @@ from kafeat.types import Array, State
 
 
 def emit_polynomial_features(fitted: FittedStep, x: Value) -> Value:
-    """Return every monomial, degree by degree: a variable times a monomial of one degree less."""
+    """Return every monomial, degree by degree. Each is a variable times a monomial of one degree less."""
     step, d = cast(PolynomialFeatures, fitted.step), fitted.n_features_in
     lowest = 0 if step.coef0 > 0 else step.degree
     scaled = x * np.sqrt(float(fitted.state["gamma"]))
@@ -142,7 +142,7 @@ def _beside_terms(x: Value, terms: ExactTerms, parts: list[Value], left: int) ->
 
 
 def _carried(x: Value, terms: ExactTerms) -> list[Value]:
-    """Return the outputs of the exact terms."""
+    """Return the outputs that hold exact terms of the kernel: the constant and the linear ones, if there are any."""
     linear = [] if terms.linear is None else [x * terms.linear]
     constant = [] if terms.constant is None else [same_in_all_rows(x, np.array([terms.constant]))]
     return [*constant, *linear]

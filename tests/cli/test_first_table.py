@@ -465,6 +465,13 @@ def test_a_label_with_bounds_is_read_by_the_remedy(tuned):
     assert "label: numbers (55 different numbers in 60 rows)" in tuned(text, "y", *shlex.split(remedy))[0]
 
 
+def test_numbers_of_a_label_that_may_stand_for_missing_values_are_told_with_the_remedy(tuned):
+    text = "a;y\n" + rows(HALVES, now_and_then("-999", Y))
+    told = r"far from all others: 'y' \(-999\): if .*, (--null-values -999) reads them so; .* (--drop-unlabelled)"
+    remedy = re.search(told, tuned(text, "y")[0])
+    assert "6 rows without a label left out" in tuned(text, "y", *remedy.groups()[0].split(), remedy[2])[0]
+
+
 def test_a_line_of_totals_is_told_where_its_label_is_refused(tuned):
     text = "a;b;y\n" + rows(["u", "v", "w"] * 20, HALVES, Y)
     told = tuned(f"{text};;\nSumme:;270.0;\n", "y", code=3)

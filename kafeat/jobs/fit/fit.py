@@ -223,7 +223,7 @@ def read_sample(
     columns = columns_of(config, source, names, others)
     listener.inform(features_line(config, source, columns, {**others, **dict.fromkeys(names, "--label")}))
     for message in (
-        *fit_warnings(config, source, columns, has_label(data.label)), *label_warnings(source, names),
+        *fit_warnings(config, source, columns, has_label(data.label), names), *label_warnings(source, names),
     ):  # fmt: skip
         listener.warn(message)
     sampled = SampledFit.empty(config, columns, summary)

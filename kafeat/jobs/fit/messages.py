@@ -35,6 +35,7 @@ _NO_FEATURES = re.compile(r"(labels?|targets?|y|ytrue|class(es)?|outcome|respons
 
 LABEL = "--label"
 """The reason that is given for a label that is left out."""
+_UNLABELLED = "tune, fit and evaluate leave rows without a label out with --drop-unlabelled"
 _ENDINGS = ("_id", "_label", "_target", "_class")
 
 
@@ -135,10 +136,7 @@ def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
         place = f"{source.location}: label {quoted(field.name)}"
         if odd:
             advice = remedy(odd, field.dialect, True, (source, field.name))
-            told = (
-                f"{place}: most values are numbers, but {odd[:40]!r} is not, so all are text{advice}; tune, fit and "
-                "evaluate leave rows without a label out with --drop-unlabelled"
-            )
+            told = f"{place}: most values are numbers, but {odd[:40]!r} is not, so all are text{advice}; {_UNLABELLED}"
             fraction = re.compile(rf"[0-9]*[{field.dialect.decimal}][0-9]*[1-9]")
             if odd.startswith("#") or any(map(fraction.match, texts)):
                 raise DataError(told)
@@ -153,8 +151,10 @@ def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
             )
 
 
-def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: bool) -> Iterator[str]:
-    """Yield warnings about columns that are used as features but probably are not."""
+def fit_warnings(
+    config: Config, source: Reader, columns: Columns, labelled: bool, labels: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield warnings about columns that are used as features but probably are not, and about odd values of labels."""
     names = [field.name for field in source.fields]
     if source.untyped and not source.positional and lacks_names(source):
         first = ", ".join([field.name for field in source.fields if field.numeric][:3])
@@ -166,7 +166,7 @@ def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: boo
         yield f"{source.location}: {source.odd_rows}"
     yield from _codes(source, columns)
     yield from _absent_units(source)
-    yield from _markers(source, columns)
+    yield from _markers(source, columns, labels)
     excluded = {name for _, found in expand(config.columns.exclude, names) for name in found}
     for field in source.fields:
         if field.note and field.name not in excluded:
@@ -181,11 +181,10 @@ def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: boo
         yield from _likely_labels(source.location, columns, names)
 
 
-def _markers(source: Reader, columns: Columns) -> Iterator[str]:
-    """Yield a warning about numbers and times that may stand for missing values."""
-    marked = {
-        field.name: field.markers for field in source.fields if field.markers and field.name in columns.names
-    }
+def _markers(source: Reader, columns: Columns, labels: Sequence[str]) -> Iterator[str]:
+    """Yield a warning about numbers and times of features and labels that may stand for missing values."""
+    read = {*columns.names, *labels}
+    marked = {field.name: field.markers for field in source.fields if field.markers and field.name in read}
     for column in columns.features if source.untyped else ():
         if column.times:
             far = far_times(source.first_texts(column.name), column.dialect)
@@ -202,6 +201,7 @@ def _markers(source: Reader, columns: Columns) -> Iterator[str]:
         if word in values[name] and word not in marked.get(name, ())
     ]
     advice = "; where they are true values, make the fields above empty in the file" if also else ""
+    advice += f"; {_UNLABELLED}" if {*labels} & {*marked} else ""
     yield (
         f"{source.location}: values that repeat, and are far from all others: {which}: if they stand for what is "
         f"missing, {null_options(source, words)} reads them so"

@@ -328,13 +328,20 @@ def test_a_first_line_of_values_names_the_option_that_reads_it_as_a_row(tuned):
 
 @pytest.mark.parametrize(
     ("encoding", "word"),
-    [("cp1251", "Налог"), ("cp1253", "Ημέρα"), ("cp932", "日付です"), ("gb18030", "金额合计"), ("cp949", "합계"),
-     ("cp1250", "město")],
+    [("cp1251", "Налог"), ("cp1253", "Ημέρα"), ("cp932", "日付です"), ("gb18030", "金额合计日期总数"), ("cp949", "합계"),
+     ("cp1250", "město"), ("cp932", "家賃の表"), ("cp850", "Käufer früher"), ("mac-roman", "Größe der Käufer"),
+     ("koi8-r", "Налог"), ("cp866", "Налог"), ("cp874", "กรุงเทพมหานคร"), ("cp950", "價格")],
 )  # fmt: skip
 def test_the_error_about_bytes_names_the_encoding(tuned, encoding, word):
     text = f"{word};y\n" + rows([f"{word} {i % 3}" for i in range(N)], Y)
-    assert f"--encoding {encoding} (" in tuned(text, "y", code=3, encoding=encoding)
-    assert f"1 feature: {word}" in tuned(text, "y", "--encoding", encoding, encoding=encoding)[0]
+    told = re.search(r"--encoding (\S+)", tuned(text, "y", code=3, encoding=encoding))[1]
+    assert told == encoding
+    assert f"1 feature: {word}" in tuned(text, "y", "--encoding", told, encoding=encoding)[0]
+
+
+def test_accents_before_small_letters_are_not_chinese(tuned):
+    text = "mês;y\n" + rows(["não", "é", "Cartão"] * 20, Y)
+    assert "; --encoding latin-1 reads" in tuned(text, "y", code=3, encoding="latin-1")
 
 
 def test_a_file_of_a_data_set_by_folders_names_the_folder(run, in_process, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import math
 import re
 from collections.abc import Iterator
 
@@ -17,14 +18,20 @@ _OF_WINDOWS = re.compile(rb"[\x80-\x9f]")
 # Words with letters of Central Europe in cp1250, whose bytes would be signs or rare letters in cp1252.
 _OF_CENTRAL_EUROPE = re.compile(rb"[A-Za-z][\xec\xf9][a-z]|[a-z][\x9d\x9f\xb3\xb9\xbc\xbe\xbf][a-z]")
 _ABOVE_ASCII = re.compile(rb"[\x80-\xff]+")
-# Encodings of scripts other than Latin: the name of the script, and the pattern of its characters.
+# A character within a word that is not ASCII, such as the ö of Nördlich, unless it is a dash or an apostrophe.
+_WITHIN_WORD = re.compile(r"[A-Za-z]([^\x00-\x7f‘’–—…\xa0])(?=[a-z])")
+_HAN = "[\u3000-\u30ff\u3300-\u33ff\u4e00-\u9fff\uff01-\uff5e]"
+# Encodings of scripts other than Latin: the name of the script, and the pattern of its characters. The first have two
+# bytes for most characters.
+_DOUBLE = ("cp932", "cp949", "gb18030", "cp950")
 _SCRIPTS = {
-    "cp1251": ("Cyrillic", "[\u0400-\u04ff]"),
-    "cp1253": ("Greek", "[\u0370-\u03ff]"),
-    "cp932": ("Japanese", "[\u3040-\u30ff\u4e00-\u9fff]"),
-    "cp949": ("Korean", "[\uac00-\ud7a3]"),
-    "gb18030": ("Chinese", "[\u4e00-\u9fff]"),
-}
+    "cp932": ("Japanese", _HAN), "cp949": ("Korean", "[\uac00-\ud7a3]"), "gb18030": ("Chinese", _HAN),
+    "cp950": ("Chinese of Taiwan", _HAN), "cp1251": ("Cyrillic", "[\u0400-\u04ff]"),
+    "koi8-r": ("Cyrillic of Unix", "[\u0410-\u044f]"), "cp866": ("Cyrillic of DOS", "[\u0410-\u044f]"),
+    "cp1253": ("Greek", "[\u0370-\u03ff]"), "cp1255": ("Hebrew", "[\u05d0-\u05ea]"),
+    "cp1256": ("Arabic", "[\u0600-\u06ff]"), "cp874": ("Thai", "[\u0e00-\u0e7f]"),
+}  # fmt: skip
+_CAPITAL_WITHIN = re.compile("[а-яά-ώ][А-ЯΆ-Ώ]")
 _NEARLY_ALL = 0.8
 BOM = b"\xef\xbb\xbf"
 # Possessive groups have errors before Python 3.11.5. Other groups need memory for each repeat, hence the limit.
@@ -76,26 +83,46 @@ def not_utf8(data: bytes, line: int = 1, at: int = 0, whole: bool = True) -> str
 
 
 def _encodings(data: bytes) -> str:
-    """Return advice on a text that is not UTF-8: the options for encodings in which its characters make sense."""
+    """Return the options for encodings that may be that of a text, by its characters."""
     runs = _ABOVE_ASCII.findall(data)
     # In other scripts, all letters of a word are above ASCII, not only those with accents.
-    if sum(len(run) for run in runs if len(run) > 2) > sum(map(len, runs)) / 2:
-        named = _SCRIPTS.items()
-        fitting = [f"--encoding {name} ({script})" for name, (script, of) in named if _has(data, name, of)]
-        if fitting:
-            return f"{' or '.join(fitting)} reads it"
-    name = "cp1252" if _OF_WINDOWS.search(data) else "latin-1"
-    central = "--encoding cp1250 (Central Europe) or " if _OF_CENTRAL_EUROPE.search(data) else ""
-    return f"{central}--encoding {name} reads it, if that is its encoding"
+    words = sum(len(run) for run in runs if len(run) > 2) > sum(map(len, runs)) / 2
+    fitting = [
+        name for name, (_, of) in _SCRIPTS.items() if (words or name in _DOUBLE) and _has(data, name, of)
+    ]
+    fitting.sort(key=lambda name: len(_CAPITAL_WITHIN.findall(_decoded(data, name) or "")))
+    if fitting:
+        return f"{' or '.join(f'--encoding {name} ({_SCRIPTS[name][0]})' for name in fitting[:4])} reads it"
+    usual = "cp1252" if _OF_WINDOWS.search(data) else "latin-1"
+    name = min([usual, "cp850", "cp1250", "mac-roman"], key=lambda name: _odd_letters(data, name))
+    if name in (usual, "cp1250") and _OF_CENTRAL_EUROPE.search(data):
+        name = f"cp1250 (Central Europe) or --encoding {usual}"
+    return f"--encoding {name} reads it, if that is its encoding"
+
+
+def _decoded(data: bytes, name: str) -> str | None:
+    try:
+        return codecs.getincrementaldecoder(name)().decode(data)
+    except UnicodeError:
+        return None
+
+
+def _odd_letters(data: bytes, name: str) -> float:
+    """Return how many signs and capital letters an encoding puts between the letters of words."""
+    text = _decoded(data, name)
+    return math.inf if text is None else sum(c in "ªº" or not c.islower() for c in _WITHIN_WORD.findall(text))
 
 
 def _has(data: bytes, name: str, chars: str) -> bool:
-    """Return True if the data can be decoded as `name`, and nearly all characters beyond ASCII match `chars`."""
-    try:
-        text = re.sub(r"[\x00-\x7f]", "", codecs.getincrementaldecoder(name)().decode(data))
-    except UnicodeError:
-        return False
-    return len(re.findall(chars, text)) > _NEARLY_ALL * len(text)
+    """Return True if the text has nearly only these characters besides those of ASCII, and not next to small letters.
+
+    Letters with accents, read in pairs with the next letter, would become Chinese characters.
+    """
+    text = _decoded(data, name) or ""
+    others = len(re.sub(r"[\x00-\x7f]", "", text))
+    if name == "gb18030":  # it has a character for most pairs of bytes, and GB 2312 the usual ones
+        text = text.encode("gb2312", "replace").decode("gb2312")
+    return len(re.findall(f"(?<![a-z]){chars}(?![a-z])", text)) > _NEARLY_ALL * others
 
 
 class Quotes:

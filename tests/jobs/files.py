@@ -5,6 +5,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kafeat.io.data_set import Part
 from kafeat.io.options import InputOptions, OutputOptions
 from kafeat.io.storage.location import location_of, parse_location
@@ -41,7 +43,10 @@ def gathered(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def transform_file(model, source, target, **options: Any) -> TransformResult:
-    """Write the features of `source` to `target`. The model is a map or its file."""
+    """Write the features of `source` to `target`. The model is a map or its file, and an array becomes in.npy."""
+    if isinstance(source, np.ndarray):
+        np.save(Path(target).parent / "in.npy", source)
+        source = Path(target).parent / "in.npy"
     place = location_of(model)
     fm = model if place is None else load_from(place)
     given = gathered(options)

@@ -15,8 +15,7 @@ def test_bytes_do_not_depend_on_how_rows_in_memory_are_shared(tmp_path, chunk_ro
     X = np.random.default_rng(0).standard_normal((9001, 7)).astype(np.float32)
     step = {"kind": "fourier", "n_components": 300, "frequencies": "iid", "weights": "uniform"}
     fm = kafeat.fit({"chunk_rows": chunk_rows, "steps": [step]}, X)
-    np.save(tmp_path / "x.npy", X)
-    transform_file(fm, tmp_path / "x.npy", tmp_path / "z.npy")
+    transform_file(fm, X, tmp_path / "z.npy")
     want = np.load(tmp_path / "z.npy")
     assert len({shared_work(fm.program(), chunk_rows, len(X), jobs)[0] for jobs in (1, 3, 8)}) == (
         1 if chunk_rows == 1000 else 3

@@ -45,8 +45,11 @@ def files(tmp_path: Path, adult: pa.Table) -> list[str]:
     return [str(tmp_path / "adult.parquet"), str(tmp_path / "adult.csv")]
 
 
-def config(unknown: str = "error", columns: list[str] = CODED, **more: object) -> dict[str, object]:
-    step = {"kind": "one_hot", "columns": columns, "unknown": unknown}
+def config(
+    unknown: str = "error", columns: list[str] = CODED, least: object = None, **more: object
+) -> dict[str, object]:
+    rare = {} if least is None else {"min_frequency": least}
+    step = {"kind": "one_hot", "columns": columns, "unknown": unknown, **rare}
     return {"dtype": "float64", "steps": [step], **more}
 
 
@@ -156,12 +159,9 @@ def test_a_column_whose_categories_are_all_unknown_is_named(
     assert {one.filename for one in recwarn.list} == {__file__}
 
 
-MANY = {"unknown": "ignore", "columns": ["shop"]}
-
-
 @pytest.mark.parametrize("least", [20, 0.002])
 def test_of_many_categories_the_frequent_ones_are_kept_as_by_scikit_learn(shops, least):
-    fm = kafeat.fit(many_config(least), shops)
+    fm = kafeat.fit(config("ignore", ["shop"], least), shops)
     column = np.array([value or "" for value in shops["shop"].to_pylist()], dtype=object)
     seen = column != ""
     # scikit-learn takes a share of the rows that it is given, to which those without a value do not belong here.
@@ -176,19 +176,14 @@ def test_of_many_categories_the_frequent_ones_are_kept_as_by_scikit_learn(shops,
     assert len(fm.dumps()) < 20_000
 
 
-def many_config(least: float, **more: object) -> dict[str, object]:
-    step = {"kind": "one_hot", "min_frequency": least, **MANY}
-    return {"dtype": "float64", "steps": [step], **more}
-
-
 def test_many_categories_do_not_depend_on_chunks_and_formats(shops, tmp_path) -> None:
     pa_csv.write_csv(shops, tmp_path / "s.csv")
     pq.write_table(shops, tmp_path / "s.parquet", row_group_size=3_000)
-    more = {"fit_rows": 5_000}
-    want = kafeat.fit(many_config(8, **more), shops).transform(shops)
+    recipe = config("ignore", ["shop"], 8, fit_rows=5_000)
+    want = kafeat.fit(recipe, shops).transform(shops)
     assert 20 < want.shape[1] < 120
     for data, rows in ((shops, 700), (tmp_path / "s.csv", 8192), (tmp_path / "s.parquet", 999)):
-        fm = kafeat.fit(many_config(8, **more, chunk_rows=rows), data)
+        fm = kafeat.fit({**recipe, "chunk_rows": rows}, data)
         assert fm.transform(shops).tobytes() == want.tobytes()
 
 
@@ -196,7 +191,7 @@ def test_many_categories_of_which_none_or_too_many_are_frequent(shops) -> None:
     for least, advice in ((15_000, "got none: lower"), (1, "got more: raise")):
         told = rf"column 'shop': expected from 1 to 10,000 .*{advice} min_frequency"
         with pytest.raises(DataError, match=told):
-            kafeat.fit(many_config(least), shops)
+            kafeat.fit(config("ignore", ["shop"], least), shops)
 
 
 def test_names_that_are_wrong(adult: pa.Table) -> None:
@@ -256,8 +251,7 @@ def letters() -> pa.Table:
 @pytest.mark.parametrize("min_frequency", [1, 2, 5, 64, 1000, 0.01, 0.1, 0.25, 0.999])
 def test_rare_categories_share_an_output_as_in_scikit_learn(min_frequency: float) -> None:
     table = letters()
-    step = {"kind": "one_hot", "columns": ["t"], "min_frequency": min_frequency}
-    fm = kafeat.fit({"dtype": "float64", "steps": [step]}, table)
+    fm = kafeat.fit(config(columns=["t"], least=min_frequency), table)
     peer = OneHotEncoder(min_frequency=min_frequency, sparse_output=False)
     want = peer.fit_transform(np.array(table["t"].to_pylist())[:, None])
     np.testing.assert_array_equal(fm.transform(table)[:, 1:], want)
@@ -265,9 +259,7 @@ def test_rare_categories_share_an_output_as_in_scikit_learn(min_frequency: float
 
 @pytest.mark.parametrize("unknown", ["error", "ignore"])
 def test_an_unknown_category_is_no_rare_one(unknown: str) -> None:
-    step = {"kind": "one_hot", "columns": ["t", "u"], "min_frequency": 3, "unknown": unknown}
-    table = letters().append_column("u", pa.array(["p"] * 256))
-    fm = kafeat.fit({"dtype": "float64", "steps": [step]}, table)
+    fm = kafeat.fit(config(unknown, ["t", "u"], 3), letters().append_column("u", pa.array(["p"] * 256)))
     new = pa.table({"n": [0.0], "t": ["new"], "u": ["p"]})
     if unknown == "ignore":
         np.testing.assert_array_equal(fm.transform(new), [[0.0] + [0.0] * 7 + [1.0]])
@@ -278,16 +270,14 @@ def test_an_unknown_category_is_no_rare_one(unknown: str) -> None:
 
 @pytest.mark.parametrize("value", [0, 0.0, 1.0, -1, True, "rare"])
 def test_limits_of_frequency_are_checked(value: object) -> None:
-    step = {"kind": "one_hot", "columns": ["t"], "min_frequency": value}
     with pytest.raises(ConfigError, match=r"steps\[0\]\.min_frequency: expected "):
-        kafeat.fit({"steps": [step]}, letters())
+        kafeat.fit(config(columns=["t"], least=value), letters())
 
 
 def test_a_category_of_rows_outside_of_the_sample_is_rare() -> None:
     """The vocabulary is of all rows, and frequencies are those of the fit sample."""
-    step = {"kind": "one_hot", "columns": ["t"], "min_frequency": 1}
     table = letters()
-    fm = kafeat.fit({"dtype": "float64", "fit_rows": 20, "steps": [step]}, table)
+    fm = kafeat.fit(config(columns=["t"], least=1, fit_rows=20), table)
     Z = fm.transform(table)[:, 1:]
     assert Z.shape[1] < 9
     np.testing.assert_array_equal(Z.sum(axis=1), 1.0)
@@ -307,7 +297,7 @@ def test_codes_are_plain_numbers_to_no_other_step(adult: pa.Table) -> None:
     assert kafeat.fit({"steps": steps}, adult, label="income").n_components == 3
 
 
-CONFIG = {"dtype": "float64", "steps": [{"kind": "one_hot", "columns": ["k"]}]}
+CONFIG = config(columns=["k"])
 COLUMNS = {
     "booleans": pa.array([True, False, True, False]),
     "whole numbers": pa.array([3, 10, -1, 3]),
@@ -378,18 +368,17 @@ def test_a_map_fitted_on_one_format_takes_every_other(name: str, tmp_path: Path)
 def test_arrays_and_their_tables_have_the_same_categories(dtype: str, tmp_path: Path) -> None:
     X = np.array([[1, 0], [0, 1], [1, 1]], dtype=dtype)
     np.save(tmp_path / "x.npy", X)
-    config = {"dtype": "float64", "steps": [{"kind": "one_hot", "columns": ["c1"]}]}
-    of_array = kafeat.fit(config, str(tmp_path / "x.npy"))
+    recipe = config(columns=["c1"])
+    of_array = kafeat.fit(recipe, str(tmp_path / "x.npy"))
     table = pa.table({f"c{j}": X.astype(X.dtype.newbyteorder("="))[:, j] for j in range(2)})
-    of_table = kafeat.fit(config, table)
+    of_table = kafeat.fit(recipe, table)
     assert of_array.columns.features[1].categories == of_table.columns.features[1].categories
     np.testing.assert_array_equal(of_array.transform(table), of_table.transform(X))
 
 
 def test_numbers_of_an_array_are_not_rounded() -> None:
     X = np.array([[2**53], [2**53 + 1]])
-    config = {"dtype": "float64", "steps": [{"kind": "one_hot", "columns": ["c0"]}]}
-    np.testing.assert_array_equal(kafeat.fit(config, X).transform(X), np.eye(2))
+    np.testing.assert_array_equal(kafeat.fit(config(columns=["c0"]), X).transform(X), np.eye(2))
 
 
 @pytest.mark.parametrize(("fitted", "value", "code"), [

@@ -33,9 +33,8 @@ def config(*last, steps=STEPS):
 def test_a_fit_on_one_group_or_time(kind, penalty, label, way):
     expected = {"group": "several groups among the rows, got one, so", "time": "times that differ among"}[way]
     with pytest.raises(DataError, match=f"<table>: split_by: expected {expected}"):
-        kafeat.fit(
-            config({"kind": kind, "penalty": penalty}), table(label, np.ones(N)), "y", split_by=f"{way}:k"
-        )
+        recipe = config({"kind": kind, "penalty": penalty})
+        kafeat.fit(recipe, table(label, np.ones(N)), "y", split_by=f"{way}:k")
 
 
 @pytest.mark.parametrize(("kind", "penalty", "label"), SEARCHES)
@@ -48,13 +47,9 @@ def test_a_fit_on_rows_of_one_random_part(kind, penalty, label):
 
 
 def test_what_needs_no_search_needs_no_rows_held_out():
-    for last, label in (
-        ({"kind": "ridge", "penalty": 0.1}, X[:, 0]),
-        ({"kind": "logistic", "penalty": 0.1}, CLASSES),
-    ):
-        fm = kafeat.fit(
-            config(last), table(label, np.ones(N)), "y", split_by="group:k", intervals=False, jobs=1
-        )
+    for kind, label in (("ridge", X[:, 0]), ("logistic", CLASSES)):
+        recipe, data = config({"kind": kind, "penalty": 0.1}), table(label, np.ones(N))
+        fm = kafeat.fit(recipe, data, "y", split_by="group:k", intervals=False, jobs=1)
         assert fm.provenance.rows_learned == N
 
 

@@ -36,8 +36,7 @@ def fm() -> FeatureMap:
 
 
 def go(fm: FeatureMap, data: np.ndarray, folder: Path, jobs: int = 1, **rules: object) -> TransformResult:
-    np.save(folder / "in.npy", data)
-    return transform_file(fm, folder / "in.npy", folder / "o.npy", jobs=jobs, drift=True, **rules)
+    return transform_file(fm, data, folder / "o.npy", jobs=jobs, drift=True, **rules)
 
 
 def outcome(*arguments: object, **rules: object) -> DriftTest:

@@ -17,9 +17,8 @@ def linear(X, Y):
 @pytest.mark.parametrize("kernel", ["linear", linear])
 def test_a_map_that_no_file_can_hold_transforms_files_too(tmp_path, kernel):
     X = np.random.default_rng(0).standard_normal((40, 3))
-    np.save(tmp_path / "in.npy", X)
     fm = kafeat.fit({"steps": [{"kind": "nystroem", "kernel": kernel, "n_components": 3}]}, X)
-    transform_file(fm, tmp_path / "in.npy", tmp_path / "out.parquet")
+    transform_file(fm, X, tmp_path / "out.parquet")
     written = pq.read_table(tmp_path / "out.parquet")
     # Columns and rows are products in two orders: the last bits may differ.
     np.testing.assert_allclose(np.column_stack(written.columns), fm.transform(X), rtol=0, atol=1e-5)

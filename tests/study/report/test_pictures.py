@@ -36,11 +36,8 @@ def seen(monkeypatch):
     """Find out what would be drawn, without the time that drawing takes: {name: (title, draw)}."""
 
     def of(summaries):
-        monkeypatch.setattr(
-            kafeat.study.report.pictures,
-            "drawn",
-            lambda name, kind, title, caption, draw, columns=1: (name, title, draw),
-        )
+        of_one = lambda name, kind, title, caption, draw, columns=1: (name, title, draw)  # noqa: E731
+        monkeypatch.setattr(kafeat.study.report.pictures, "drawn", of_one)
         found = pictures(summaries, [exhibit(record) for record in summaries])
         return {name: (title, draw) for name, title, draw in found}
 

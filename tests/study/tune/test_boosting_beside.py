@@ -35,9 +35,7 @@ def test_thresholds_are_learned_better_than_by_a_smooth_map(monkeypatch, rows):
     for labels in (STEPS, np.round(STEPS).astype(int)):
         tuning = tuned(labels, trials=4)
         assert tuning.table[0]["rows"] == 300
-        assert (
-            tuning.boosting.score > -0.4 if tuning.score_name == "log_loss" else tuning.boosting.score > 0.9
-        )
+        assert tuning.boosting.score > (-0.4 if tuning.score_name == "log_loss" else 0.9)
         assert tuning.to_plain()["boosting"]["verdict"] == tuning.boosting.verdict
         said = f"gradient boosting {tuning.scoring.stated(tuning.boosting.score):z.4f} is {tuning.boosting.verdict}"
         assert said in tuning.answer()

@@ -78,7 +78,6 @@ def test_class_weights_need_a_predictor_and_classes():
     told = "class_weight: expected a config that ends in a predictor, such as ridge"
     with pytest.raises(UsageError, match=told):
         quick(CLASSES, class_weight="balanced")
-    told = "class_weight: expected a config that ends in a predictor, such as ridge"
     with pytest.raises(UsageError, match=told):
         kafeat.fit({"steps": ["standardize"]}, X, CLASSES, class_weight="balanced")
     with pytest.raises(DataError, match="class_weight: balanced: expected a label of classes, got numbers"):

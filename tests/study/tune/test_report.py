@@ -26,13 +26,8 @@ def test_the_page_needs_no_other_file_and_has_every_part(tuned):
     text = (folder / "index.html").read_text()
     assert sorted(os.listdir(folder)) == ["index.html", "score-over-columns.svg"]
     assert all(url.startswith("data:") for url in re.findall(r'(?:src|srcset|href)="([^"]{0,40})', text))
-    for heading in (
-        "Leaderboard",
-        "Score over columns",
-        f"Columns that weigh most: {escape(tuning.table[0]['map'])}",
-        "Pictures",
-        "The config",
-    ):
+    weigh = f"Columns that weigh most: {escape(tuning.table[0]['map'])}"
+    for heading in ("Leaderboard", "Score over columns", weigh, "Pictures", "The config"):
         assert f"<h2>{heading}</h2>" in text
     assert f"{tuning.test_score.value:.4f}" in text
     assert "- kind: one_hot" in text

@@ -185,9 +185,7 @@ def test_a_report_says_what_each_part_of_a_union_is_worth(tmp_path):
     # Products of matrices in another order of memory round in another way.
     assert every["score_without"] == pytest.approx(both.outcome.score, rel=1e-9)
     assert without_trees["score_without"] == pytest.approx(raw.outcome.score, rel=1e-9)
-    assert [(part["part"], part["columns"]) for part in (without_raw, without_trees)] == [
-        ("standardize", 6),
-        ("trees", 16),
-    ]
+    parts = [(part["part"], part["columns"]) for part in (without_raw, without_trees)]
+    assert parts == [("standardize", 6), ("trees", 16)]
     assert tuning.to_plain()["parts"] == list(tuning.parts)
     assert ("What each part is worth" in (tmp_path / "index.html").read_text()) == (len(tuning.parts) > 0)

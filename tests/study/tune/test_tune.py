@@ -392,10 +392,8 @@ def test_the_choice_is_no_worse_than_raw_columns_and_the_default_map():
 
 def test_raw_columns_are_tried_whatever_the_time():
     tuning = kafeat.tune(X, Y, columns=16, jobs=1, time=1e-6)
-    assert {row["map"] for row in tuning.table} == {
-        "standardize, rbf, γ = median",
-        "raw columns, standardize",
-    }
+    maps = {row["map"] for row in tuning.table}
+    assert maps == {"standardize, rbf, γ = median", "raw columns, standardize"}
 
 
 @pytest.mark.sampled
@@ -468,11 +466,8 @@ def test_words_alone_and_words_that_say_nothing():
     assert tuning.fit().n_components == 32
     space = SearchSpace(_table_of(noise, split=None))
     steps = space.steps(replace(without[0].candidate, union=True), 16, 200)
-    config = with_columns(
-        load_config({"columns": {"include": ["x", "text"]}, "steps": ["standardize"]}),
-        space.table.groups,
-        steps,
-    )
+    base = load_config({"columns": {"include": ["x", "text"]}, "steps": ["standardize"]})
+    config = with_columns(base, space.table.groups, steps)
     assert config.columns.include == ("x",)
     assert kafeat.fit(config, noise, "y").n_components == 16
 

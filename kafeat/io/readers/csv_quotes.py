@@ -19,7 +19,7 @@ _OF_WINDOWS = re.compile(rb"[\x80-\x9f]")
 _OF_CENTRAL_EUROPE = re.compile(rb"[A-Za-z][\xec\xf9][a-z]|[a-z][\x9d\x9f\xb3\xb9\xbc\xbe\xbf][a-z]")
 _ABOVE_ASCII = re.compile(rb"[\x80-\xff]+")
 # A character within a word that is not ASCII, such as the ö of Nördlich, unless it is a dash or an apostrophe.
-_WITHIN_WORD = re.compile(r"[A-Za-z]([^\x00-\x7f‘’–—…\xa0])(?=[a-z])")
+_WITHIN_WORD = re.compile(r"(?<=[^\W\d_])([^\x00-\x7f‘’–—…\xa0])(?=[a-z])")
 _HAN = "[\u3000-\u30ff\u3300-\u33ff\u4e00-\u9fff\uff01-\uff5e]"
 # Encodings of scripts other than Latin: the name of the script, and the pattern of its characters. The first have two
 # bytes for most characters.

@@ -19,15 +19,7 @@ from kafeat.contract.step import MOST_FEATURES
 from kafeat.contract.tile import InputRows, TextRows, numbers_of
 from kafeat.errors import quoted
 from kafeat.io.columns.categories import Categories, Codes, Vocabulary, spelled
-from kafeat.io.columns.dialect import (
-    ISO,
-    KEEP,
-    OLD,
-    USUAL,
-    UTF8,
-    Dialect,
-    check_file,
-)
+from kafeat.io.columns.dialect import FLAGS, ISO, KEEP, OLD, USUAL, UTF8, Dialect, check_file
 from kafeat.io.columns.fields import is_harmful
 from kafeat.io.columns.numbers import is_text
 from kafeat.io.columns.times import check_timezone, time_pattern
@@ -212,20 +204,19 @@ class Columns:
         unit, columns with negative numbers in brackets or with a minus after them, and the delimiter and encoding of
         the file.
         """
+        dialects, first = {column.name: column.dialect for column in self.features}, self.file_dialect
+        times = {column.name: column.dialect for column in self.features if column.times}
         more: dict[str, Any] = {
-            "thousands": {c.name: c.dialect.thousands for c in self.features if c.dialect.thousands},
-            "units": {c.name: list(c.dialect.units) for c in self.features if c.dialect.units},
-            "bare": [c.name for c in self.features if c.dialect.bare],
-            "brackets": [c.name for c in self.features if c.dialect.brackets],
-            "trailing": [c.name for c in self.features if c.dialect.trailing],
-            "whole": [c.name for c in self.features if c.dialect.whole],
-            "file": {} if (first := self.file_dialect).usual_file else [first.delimiter, first.encoding],
+            "thousands": {name: one.thousands for name, one in dialects.items() if one.thousands},
+            "units": {name: list(one.units) for name, one in dialects.items() if one.units},
+            **{flag: [name for name, one in dialects.items() if getattr(one, flag)] for flag in FLAGS},
+            "file": [] if first.usual_file else [first.delimiter, first.encoding],
         }
         return {
-            "nulls": list(self.file_dialect.nulls),
-            "decimal_commas": [column.name for column in self.features if column.dialect.decimal == ","],
-            "dates": {column.name: column.dialect.dates for column in self.features if column.times},
-            "timezones": {column.name: column.dialect.timezone for column in self.features if column.times},
+            "nulls": list(first.nulls),
+            "decimal_commas": [name for name, one in dialects.items() if one.decimal == ","],
+            "dates": {name: one.dates for name, one in times.items()},
+            "timezones": {name: one.timezone for name, one in times.items()},
             **{key: value for key, value in more.items() if value},
         }
 
@@ -306,21 +297,9 @@ class _Dialects(BaseModel, extra="forbid", strict=True):
 
     def given(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
         """Return the columns, each with its stored dialect. Raise ValueError if the names do not match."""
-        names, timed = (
-            {column.name for column in columns},
-            {column.name for column in columns if column.times},
-        )
-        for key in (
-            "decimal_commas",
-            "thousands",
-            "units",
-            "bare",
-            "brackets",
-            "trailing",
-            "whole",
-            "dates",
-            "timezones",
-        ):
+        names = {column.name for column in columns}
+        timed = {column.name for column in columns if column.times}
+        for key in ("decimal_commas", "thousands", "units", *FLAGS, "dates", "timezones"):
             found = set(getattr(self, key))
             if not found <= names or (key in ("dates", "timezones") and found != timed):
                 raise ValueError(

@@ -188,6 +188,8 @@ class Dialect:
         return word in self.null_words or word.lower().lstrip("+-") == "nan"
 
 
+FLAGS = ("bare", "brackets", "trailing", "whole")
+"""The rules of a dialect that are true or false, in their order."""
 USUAL = Dialect()
 OLD = Dialect(nulls=("-",), dates="", timezone=UTC)
 """The dialect of maps that record none. Their times are in ISO 8601, or seconds since 1970."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 from unicodedata import category
 
 from kafeat.contract.describe import near
@@ -62,9 +62,9 @@ class Field:
 class Table:
     """The columns of an input, and everything known about them before rows are read. Base class of readers."""
 
-    location: str
+    location: str = ""
     """Name of the input in messages."""
-    fields: tuple[Field, ...]
+    fields: tuple[Field, ...] = ()
     positional: bool = False
     """True if columns have no names of their own: they are called c0, c1, ... by position."""
     untyped: bool = False
@@ -134,6 +134,27 @@ class Table:
         )
 
 
+class Cells(NamedTuple):
+    """A column of a table, for advice that depends on what is known about both."""
+
+    table: Table = Table()
+    name: str = ""
+
+    @property
+    def texts(self) -> list[str]:
+        """The distinct first values of the column."""
+        return [*dict.fromkeys(map(str.strip, self.table.first_texts(self.name)))]
+
+    @property
+    def kept(self) -> str:
+        """Advice to keep the column as text, or nothing unless a map is fitted."""
+        return f"; {kept_as_text(self.name)}" if self.table.fitting else ""
+
+
+ANYWHERE = Cells()
+ANYWHERE.table.fitting = False
+
+
 def require(table: Table, requested: Iterable[str], origin: str | None = None) -> None:
     """Raise DataError if the table lacks requested names, and suggest similar names that are not requested.
 
@@ -157,10 +178,9 @@ def require(table: Table, requested: Iterable[str], origin: str | None = None) -
         )
 
 
-def null_options(table: Table | None, words: Sequence[str]) -> str:
+def null_options(table: Table, words: Sequence[str]) -> str:
     """Return options that declare words as missing, including the words in use, which the options would replace."""
-    fields, asked = ((), NOTHING_ASKED) if table is None else (table.fields, table.asked)
-    used = [*words, *(asked.nulls or ()), *(word for one in fields for word in one.missing)]
+    used = [*words, *(table.asked.nulls or ()), *(word for one in table.fields for word in one.missing)]
     kept = [
         word for word in dict.fromkeys(used) if word in words or word.casefold() != "nan"
     ]  # always missing
@@ -170,6 +190,11 @@ def null_options(table: Table | None, words: Sequence[str]) -> str:
 def options(name: str, values: Iterable[str]) -> str:
     """Return an option once for each value, such as `--text a --text b`."""
     return " ".join(f"--{name} {shell_word(value)}" for value in values)
+
+
+def kept_as_text(name: str) -> str:
+    """Return the advice to keep a column as text."""
+    return f"{options('text', [name])} keeps the column as text"
 
 
 def as_spelled(table: Table, requested: Iterable[str]) -> list[str]:

@@ -23,7 +23,7 @@ from kafeat.io.columns.dialect import (
     as_option,
     factors_of,
 )
-from kafeat.io.columns.fields import Table, null_options, options
+from kafeat.io.columns.fields import ANYWHERE, Cells, null_options, options
 from kafeat.io.columns.units import BOUNDS, FLAG, MARK, POWERS, is_unit, worth_of
 
 _GAP = f"[{BLANKS}]*"
@@ -214,7 +214,7 @@ def _of_many_forms(words: Sequence[_Word], texts: Sequence[str]) -> NumberForm:
     note = f"values such as {shown} have several units: write all in one"
     marks = FLAG if all(word.units for word in numbers) else MARK
     if all(map(marks.fullmatch, units)):
-        nulls = null_options(None, others) if 0 < len(others) <= _MOST_WORDS else ""
+        nulls = null_options(ANYWHERE.table, others) if 0 < len(others) <= _MOST_WORDS else ""
         read = " ".join(filter(None, [options("unit", units), nulls]))
         remedy = f"; {read} reads them as numbers" if read else ": leave fields without a number empty"
         return NumberForm(note=f"values such as {shown} are no numbers{remedy}")
@@ -303,28 +303,24 @@ def note_of(texts: Sequence[str]) -> str:
     return f"values such as {text[:40]} are no numbers, and remain text: write {plain[:40]} for them"
 
 
-def missed(words: Sequence[str], dialect: Dialect = USUAL, column: tuple[Table, str] | None = None) -> str:
+def missed(words: Sequence[str], dialect: Dialect = USUAL, cells: Cells = ANYWHERE) -> str:
     """Return advice with options that read these words as missing, in addition to the words in use."""
     others = () if dialect.nulls == NULLS else dialect.nulls
-    nulls = null_options(column and column[0], [*(word[:60] for word in words), *others])
+    nulls = null_options(cells.table, [*(word[:60] for word in words), *others])
     it = "it" if len(words) == 1 else "these words"
     return f"{nulls} reads {it} as missing, and is repeated for other words"
 
 
-def _unread(text: str, dialect: Dialect, texts: Iterable[str]) -> list[str]:
-    """Return `text`, and those of `texts` that are neither numbers nor words for missing values, each once."""
-    number = re.compile(dialect.forms)
-    odd = [one for one in texts if not (number.match(one) or dialect.is_missing(one))]
-    return [*dict.fromkeys([text, *odd])]
-
-
-def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str] | None = None) -> str:
+def remedy(text: str, dialect: Dialect, may_miss: bool, cells: Cells = ANYWHERE) -> str:
     """Return advice on a value that is not a number in a dialect: how to read it, or how to declare it missing.
 
     Options in it still read the numbers among the first values of the column, and cover the other words there.
     """
-    texts = [*dict.fromkeys(map(str.strip, column[0].first_texts(column[1])))] if column else list[str]()
-    odd = [one for one in _unread(text, dialect, texts) if one == text or not TOTALS.fullmatch(one)]
+    texts, number = cells.texts, re.compile(dialect.forms)
+    odd = [
+        one for one in texts if not (number.match(one) or dialect.is_missing(one) or TOTALS.fullmatch(one))
+    ]
+    odd = [*dict.fromkeys([text, *odd])]
     words = {one: word for one in odd if (word := _number_word(one, [*dialect.factors])) is not None}
     others = [one for one in odd[1:] if one not in words]
     word = words.get(text)
@@ -333,10 +329,10 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
     listed = others if len(others) < _MOST_WORDS else []
     if word is None:
         signs = f"{options('unit', flags)} " if flags else ""
-        null = f"; {signs}{missed([text, *listed], dialect, column)}"
-        return _of_word(text, texts, dialect, column, null * may_miss)
+        null = f"; {signs}{missed([text, *listed], dialect, cells)}"
+        return _of_word(text, dialect, cells, null * may_miss)
     bounds = [*marked, *listed] if text in marked and text[0] in BOUNDS else [text]
-    null = f"; {missed(bounds, dialect, column)}" * (may_miss and len(bounds) <= _MOST_WORDS)
+    null = f"; {missed(bounds, dialect, cells)}" * (may_miss and len(bounds) <= _MOST_WORDS)
     flags = flags if text in marked else []
     own = [*dialect.factors]
     units = flags or [unit for unit in word.units if unit not in own]
@@ -350,7 +346,7 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
     unlike = ""
     if not dialect.number.fullmatch(word.core):
         # The first values may be written in one way, and this value in another.
-        given = column[0].asked.decimal if column and text not in texts else None
+        given = None if text in texts else cells.table.asked.decimal
         marks, unlike = _by_mark(word.core, dialect, texts, given)
     below = word.brackets or word.trailing or re.search(rf"[-{MINUS}][^0-9]*$", text.partition(word.core)[0])
     minus = "-" if below else ""
@@ -359,13 +355,12 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, column: tuple[Table, str
         scale = f"; numbers without a unit are then in {units[0]} as well"
     # a number such as 999 without the unit of its column may stand for a missing value
     marker = null if absent and re.fullmatch("99+(?:[.,]0*)?", word.core) else ""
-    also = null_options(column and column[0], listed) if listed and may_miss else ""
+    also = null_options(cells.table, listed) if listed and may_miss else ""
     told = "".join(
         f"; {' '.join(filter(None, [option, unit, also]))} reads {minus}{read}{scale}"
         for read, option in marks.items()
     )
-    kept = column and column[0].fitting and text[-1] == "+"  # 3+ may be the last of several answers
-    told += f"; {options('text', [column[1]])} keeps the column as text" if column and kept else ""
+    told += cells.kept * (text[-1] == "+")  # 3+ may be the last of several answers
     return marker + unlike + told + null * (text[0] in BOUNDS or text[-1] == "+")
 
 
@@ -375,20 +370,13 @@ def _number_word(text: str, units: Sequence[str]) -> _Word | None:
     return None if code or word is None or not _is_number(word.core) else word
 
 
-def _of_word(
-    text: str, texts: Sequence[str], dialect: Dialect, column: tuple[Table, str] | None, null: str
-) -> str:
+def _of_word(text: str, dialect: Dialect, cells: Cells, null: str) -> str:
     """Return advice on text that is not a number with a unit. `null` is the advice to read it as missing."""
     if re.search(rf"[0-9][^0-9]{{0,8}}[-{MINUS}]$", text):
-        kept = (
-            f", or {options('text', [column[1]])} keeps the column as text"
-            if column and column[0].fitting
-            else ""
-        )
-        return f"; write the minus before the number{kept}"
+        return f"; write the minus before the number{cells.kept.replace(';', ', or', 1)}"
     if LENGTH.fullmatch(text):
         return "; write lengths of time in one unit, such as 2.75 h"
-    odd_rows = column[0].odd_rows if column else ""
+    texts, odd_rows = cells.texts, cells.table.odd_rows
     if TOTALS.fullmatch(text) or repr(text[:40]) in odd_rows:
         return f"; {odd_rows or 'leave the line out if it is one of totals'}"
     if _YES_OR_NO.fullmatch(text) and any(map(_BOOLEAN.fullmatch, [text, *texts])):
@@ -400,12 +388,10 @@ def _of_word(
         found = [f"{power[1]}e{power[2]}"]
     [number, *more] = found or [""]
     numbers = [one for one in texts if re.match(dialect.forms, one)]
-    remedies = [f"; write {number} if it is that number"] if number and not more else []
+    remedy = f"; write {number} if it is that number" if number and not more else ""
     several = re.fullmatch("[0-9]+(?:[,;|] ?[0-9]+){2,}", text)  # answers such as 1,3,4
     whole = not any("." in one or "," in one for one in numbers)
-    if column and column[0].fitting and numbers and (several or whole):
-        remedies.append(f"; {options('text', [column[1]])} keeps the column as text")
-    return "".join(remedies) + null
+    return remedy + cells.kept * bool(numbers and (several or whole)) + null
 
 
 def _by_mark(

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafeat.io.columns.dialect import USUAL, Dialect
-from kafeat.io.columns.fields import Field, Kind, Table
+from kafeat.io.columns.fields import ANYWHERE, Cells, Field, Kind
 from kafeat.io.columns.number_forms import missed, remedy
 from kafeat.types import Array, Floats, Mask
 
@@ -231,12 +231,9 @@ def spell_problem(
     dtype: np.dtype[Any],
     dialect: Dialect = USUAL,
     may_miss: bool = False,
-    column: tuple[Table, str] | None = None,
+    cells: Cells = ANYWHERE,
 ) -> str:
-    """Return the message about an invalid cell. In a list of `width` numbers, entry `element` is invalid.
-
-    `column` is the table of the cell, and the name of its column.
-    """
+    """Return the message about an invalid cell. In a list of `width` numbers, entry `element` is invalid."""
     if width is not None:
         if value is None or len(value) != width:
             got = "null" if value is None else f"{len(value)}"
@@ -248,9 +245,9 @@ def spell_problem(
         if word in dialect.null_words and word and not special:
             return f"expected a finite number, got {word[:60]!r}, which is read as null"
         if word and np.isnan(number) and not special:
-            return f"expected a number, got {value[:60]!r}{remedy(word, dialect, may_miss, column)}"
+            return f"expected a number, got {value[:60]!r}{remedy(word, dialect, may_miss, cells)}"
         if may_miss and "inf" in word.casefold():
-            return f"expected a finite number, got {word}; {missed([word], dialect, column)}"
+            return f"expected a finite number, got {word}; {missed([word], dialect, cells)}"
         value = (word or None) if np.isnan(number) or np.isinf(number) else number
     if value is None:
         return "expected a finite number, got null"

@@ -15,7 +15,7 @@ from kafeat.errors import DataError, quoted
 from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.dialect import ISO, KEEP, NOTHING_ASKED
-from kafeat.io.columns.fields import excluding, fields_of, is_harmful, options, refuse_slips, require
+from kafeat.io.columns.fields import Cells, excluding, fields_of, is_harmful, options, refuse_slips, require
 from kafeat.io.columns.numbers import first_no_number, spell_problem
 from kafeat.io.columns.time_forms import MOSTLY, Guess, digits_form, guess_dates
 
@@ -45,29 +45,27 @@ def choose(
     if include is not None:
         include = [name for name in _expanded(table, include, "columns.include") if name not in left_out]
         require(table, include, "columns.include")
-    kinds, special = dict[str, str](), dict[str, Any]()
+    special = dict[str, tuple[str, Any]]()
     for requested, kind in ((read.coded, "one_hot"), (read.times, "date_parts"), (read.texts, "text")):
         named = _special(table, requested, include, left_out, kind)
-        for name in (name for name in named if name in kinds):
-            raise table.refusal(name, f"expected one step to read it, got {kinds[name]} and {kind}")
-        kinds, special = kinds | dict.fromkeys(named, kind), special | named
-    fields = _numeric(table, left_out, set(kinds)) if include is None else fields_of(table, include)
+        for name in (name for name in named if name in special):
+            raise table.refusal(name, f"expected one step to read it, got {special[name][0]} and {kind}")
+        special |= {name: (kind, how) for name, how in named.items()}
+    fields = _numeric(table, left_out, set(special)) if include is None else fields_of(table, include)
     fields_of(table, (field.name for field in fields))
-    for field in fields:
-        _check_feature(table, field, kinds.get(field.name))
+    steps = [(field, *special.get(field.name, ("", None))) for field in fields]
+    for field, kind, _ in steps:
+        _check_feature(table, field, kind)
     if not fields:
         raise DataError(
             f"{table.location}: expected at least one numeric feature column, got none{_texts(table)}"
         )
-    forms = {field.name: times_of(table, field) for field in fields if kinds.get(field.name) == "date_parts"}
-    unread = [field for field in fields if field.name not in kinds]
+    forms = {field.name: times_of(table, field) for field, kind, _ in steps if kind == "date_parts"}
+    unread = [field for field, kind, _ in steps if not kind]
     refuse_unclear(table, [*unread, *fields_of(table, labels)], forms, missing, labels)
-    features = [
-        _feature(table, one, kinds.get(one.name), special.get(one.name), forms.get(one.name))
-        for one in fields
-    ]
-    groups = frozenset(name for name, how in special.items() if isinstance(how, Coding) and how.group)
-    chosen = Columns(tuple(features), table.positional, _width(table), missing, groups)
+    features = tuple(_feature(table, *step, forms.get(step[0].name)) for step in steps)
+    groups = frozenset(name for name, (_, how) in special.items() if isinstance(how, Coding) and how.group)
+    chosen = Columns(features, table.positional, _width(table), missing, groups)
     _refuse_one_name(table, chosen)
     return chosen
 
@@ -125,11 +123,11 @@ def _numeric(table: Table, left_out: set[str], special: set[str]) -> list[Field]
     return fields
 
 
-def _check_feature(table: Table, field: Field, kind: str | None) -> None:
+def _check_feature(table: Table, field: Field, kind: str) -> None:
     """Raise an error if a column cannot be read as numbers or, if a step names it, as that kind of step needs."""
     if is_harmful(field.name):
         raise table.refusal(field.name, "expected a name without control characters")
-    if kind is not None:
+    if kind:
         _check_special(table, field, kind != "date_parts")
     elif field.kind == "list" and field.width is None:
         raise table.refusal(
@@ -142,7 +140,7 @@ def _check_feature(table: Table, field: Field, kind: str | None) -> None:
         raise table.refusal(field.name, f"expected numbers, got {field.spelled}{advice}")
 
 
-def _feature(table: Table, field: Field, kind: str | None, how: Any, times: Guess | None) -> Column:
+def _feature(table: Table, field: Field, kind: str, how: Any, times: Guess | None) -> Column:
     """Return the column of a field as a step of this kind reads it; for categories, with an empty vocabulary."""
     if kind == "text":
         return Column(field.name, BUCKETS, text=True, dialect=table.asked.dialect)
@@ -198,7 +196,7 @@ def refuse_unclear(
         word = "" if field.problem else first_no_number(table.first_texts(field.name), field.dialect)
         if word:
             problems[field.name] = spell_problem(
-                word, None, 0, DOUBLE, field.dialect, may_miss, (table, field.name)
+                word, None, 0, DOUBLE, field.dialect, may_miss, Cells(table, field.name)
             )
     if problems:
         *_, last = [field.name for field in table.fields if field.name in problems]
@@ -215,28 +213,22 @@ def _refuse_one_name(table: Table, columns: Columns) -> None:
     """Raise an error if a column is named like an element of a list column, such as x[0]: names must be unique."""
     single = {column.name for column in columns.features if column.width is None}
     for column in columns.features if single else ():
-        name = next(
-            (f"{column.name}[{i}]" for i in range(column.width or 0) if f"{column.name}[{i}]" in single), None
-        )
-        if name is not None:
-            raise table.refusal(
-                name,
-                f"expected another name than that of an element of the list column {quoted(column.name)}, got the "
-                "same; rename one",
-            )
+        for name in (f"{column.name}[{i}]" for i in range(column.width or 0)):
+            if name in single:
+                of = f"an element of the list column {quoted(column.name)}"
+                raise table.refusal(
+                    name, f"expected another name than that of {of}, got the same; rename one"
+                )
 
 
 def _check_special(table: Table, field: Field, coded: bool) -> None:
     """Raise an error for a column that cannot be read as categories (if `coded`) or as times (if not)."""
-    if coded and not field.codable:
-        raise table.refusal(
-            field.name,
-            f"expected text, numbers, dates or categories, got {field.spelled}; cast it to a date or to text",
-        )
-    if not coded and not field.timed:
-        raise table.refusal(
-            field.name, f"expected timestamps, dates, ISO text or seconds since 1970, got {field.spelled}"
-        )
+    expected = (
+        "text, numbers, dates or categories" if coded else "timestamps, dates, ISO text or seconds since 1970"
+    )
+    advice = "; cast it to a date or to text" if coded else ""
+    if not (field.codable if coded else field.timed):
+        raise table.refusal(field.name, f"expected {expected}, got {field.spelled}{advice}")
 
 
 def match(table: Table, columns: Columns, not_features: Sequence[str], origin: str | None = None) -> Columns:
@@ -273,22 +265,14 @@ def match(table: Table, columns: Columns, not_features: Sequence[str], origin: s
 def _candidates(table: Table, columns: Columns, left_out: set[str]) -> list[Field]:
     """Return the fields that may be the features of a map, by their position."""
     coded = any(column.special and not column.times for column in columns.features)
-    fields = [
-        field
-        for field in table.fields
-        if (field.numeric or (coded and field.codable) or (columns.times and field.timed))
-        and field.name not in left_out
-    ]
+    readable = (f for f in table.fields if f.numeric or (coded and f.codable) or (columns.times and f.timed))
+    fields = [field for field in readable if field.name not in left_out]
     if table.rows == 0 and table.untyped:
         # Without rows, text cannot be told from numbers.
         fields = fields[: columns.n_features]
-    return _with_width(fields, columns.n_features)
-
-
-def _with_width(fields: list[Field], n_features: int) -> list[Field]:
-    """Return the fields. If one list has no known length, it gets the features that other columns leave."""
+    # The only list column of unknown length gets the number of features that the other columns leave.
     unknown = [field for field in fields if field.kind == "list" and field.width is None]
-    rest = n_features - sum(field.width or 1 for field in fields if field not in unknown)
+    rest = columns.n_features - sum(field.width or 1 for field in fields if field not in unknown)
     if len(unknown) != 1 or rest < 1:
         return fields
     return [replace(field, width=rest) if field in unknown else field for field in fields]

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kafeat.errors import shell_word
 from kafeat.io.columns.dialect import EPOCHS, ISO, KEEP, SECONDS, Asked, Dialect
-from kafeat.io.columns.fields import Table
+from kafeat.io.columns.fields import ANYWHERE, Cells
 from kafeat.io.columns.number_forms import LENGTH, POWER, missed
 from kafeat.io.columns.numbers import far_ends
 from kafeat.io.columns.times import MONTHS, PARTS, TIME_OF_DAY, ZONES, parse_time, to_seconds
@@ -199,8 +199,8 @@ def far_times(texts: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
     return tuple(sorted({*words[far].tolist()}))
 
 
-def spell_time_problem(value: object, dialect: Dialect, column: tuple[Table, str] | None = None) -> str:
-    """Return the message about a value that is not a time. `column` is its table, and the name of its column."""
+def spell_time_problem(value: object, dialect: Dialect, cells: Cells = ANYWHERE) -> str:
+    """Return the message about a value that is not a time."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return "expected a time such as 2024-02-29 or 2024-02-29T12:30:00Z, got null"
     if not isinstance(value, str):
@@ -221,5 +221,5 @@ def spell_time_problem(value: object, dialect: Dialect, column: tuple[Table, str
         remedy = f"--date-format {forms} reads it, if all values are so; otherwise write all in one of the two forms"
     else:
         other = "--date-format names another form; " if re.search("[1-9]", value) else ""  # not 00/00/0000
-        remedy = other + missed([value.strip()], dialect, column)
+        remedy = other + missed([value.strip()], dialect, cells)
     return f"expected a time {form}, got {value[:60]!r}; {remedy}"

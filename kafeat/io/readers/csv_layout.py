@@ -7,6 +7,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -23,108 +24,153 @@ _RULE = re.compile(r"[-+|: ]*-:?[+|][-+|: ]*")
 _NOTE = re.compile(r"[^\W\d]{2,}[.:]?\s")
 
 
-def ruled(text: DecompressedStream, delimiter: str, rows: Sequence[list[str]]) -> str:
-    """Return advice if a line of dashes is above or below the names, as databases print it, or an empty text."""
-    rule = next((line for line in map(delimiter.join, rows[:3]) if _RULE.fullmatch(line)), "")
-    if not rule:
-        return ""
-    framed = any(delimiter.join(row).startswith("|") for row in rows[:3])
-    cut = r"s/^\| *| *\| *$//g" if framed else "s/^ +| +$//g"
-    plain = text.through(rf"sed -E '/^[-+|: ]+$|^\([0-9]+ rows?\)$/d; {cut}; s/ *\| */|/g'")
-    return (
-        f"expected rows, got the line {rule[:40]!r}: {plain} leaves out such lines and the blanks next to |"
-    )
+@dataclass(frozen=True)
+class Layout:
+    """The first lines of a CSV text, split into fields, and the index of the first one that is not blank.
 
-
-def named_rows(
-    text: DecompressedStream, delimiter: str, rows: Sequence[list[str]], width: int, line: int
-) -> str:
-    """Return advice if every row has one field more than the line of names, because R writes row names without a title.
-
-    `width` is the number of names, and `line` that of their line in the file. Other files get an empty text.
+    Its methods return advice on what is unusual, with a command that removes it, or an empty text.
     """
-    names = {row[0] for row in rows}
-    if not rows or len(names) < len(rows) or any(len(row) != width + 1 for row in rows):
-        return ""
-    mark = r"\t" if delimiter == "\t" else delimiter
-    named = text.through(f"""sed '{line}s/^/""{mark}/'""")
-    return f"; {named} gives the first column, the names of the rows, an empty name"
 
+    text: DecompressedStream
+    delimiter: str
+    lines: Sequence[list[str]]
+    first: int
 
-def too_wide(text: DecompressedStream, delimiter: str, rows: Sequence[list[str]], width: int) -> str:
-    """Return advice if rows have one field too many because a delimiter ends them, otherwise an empty text."""
-    wide = [row for row in rows if len(row) > width]
-    if not wide or any(len(row) > width + 1 or row[-1].strip() for row in wide):
-        return ""
-    if not all(row[-1].strip() for row in rows if len(row) == width):
-        return ""
-    mark = r"\t" if delimiter == "\t" else delimiter
-    shorter = text.through(rf"sed 's/[{mark}][[:blank:]]*\r*$//'")
-    return f"{shorter} leaves it out"
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return len(self.lines[self.first])
 
+    @property
+    def _mark(self) -> str:
+        """The delimiter as a pattern of sed."""
+        return r"\t" if self.delimiter == "\t" else self.delimiter
 
-def too_short(text: DecompressedStream, delimiter: str, rows: Sequence[list[str]], width: int) -> str:
-    """Return advice if some rows lack fields at their end, or an empty text."""
-    if re.search(rb'"|\r(?!\n)', text.head) or all(len(row) >= width for row in rows):
-        return ""
-    mark = r"'\t'" if delimiter == "\t" else shell_word(delimiter)
-    filled = text.through(rf"""awk -F{mark} -v OFS={mark} '{{sub(/\r$/, ""); ${width} = ${width}}} 1'""")
-    return f"{filled} adds empty fields at its end"
+    def _line(self, row: int) -> int:
+        """Return the number of the first line of a row in the file, counted from 1. A quoted value may span lines."""
+        above = self.lines[:row]
+        return self.text.dropped + 1 + sum(1 + sum(value.count("\n") for value in one) for one in above)
 
-
-def odd_rows_of(
-    text: DecompressedStream,
-    delimiter: str,
-    lines: Sequence[list[str]],
-    fields: Sequence[Field],
-    columns: Sequence[list[str]],
-) -> str:
-    """Describe columns without names and values, units below the names, or notes below the rows, with the remedy."""
-    full = [at for at, row in enumerate(lines) if len(row) == len(fields)]
-    if (
-        len(fields) == 1
-        and len({len(row[0].split()) for row in lines if row} - {0}) == 1
-        and " " in fields[0].name
-    ):
-        cut = text.through("sed -E 's/^ +| +$//g; s/ +/,/g'")
-        return f"if blanks separate the fields, {cut} writes commas for them"
-    named = max((i + 1 for i, field in enumerate(fields) if field.name or any(columns[i])), default=0)
-    if len(fields) - named > 1:
-        mark = r"\t" if delimiter == "\t" else delimiter
-        shorter = text.through(rf"sed -E 's/([{mark}][[:blank:]]*){{{len(fields) - named}}}\r*$//'")
+    def no_names(self) -> str:
+        """Describe titles above the names, or a line of dashes above or below them, as databases print it."""
+        top = [self.delimiter.join(row) for row in self.lines[:3]]
+        rule = next(filter(_RULE.fullmatch, top), "")
+        if rule:
+            cut = r"s/^\| *| *\| *$//g" if any(line[:1] == "|" for line in top) else "s/^ +| +$//g"
+            plain = self.text.through(rf"sed -E '/^[-+|: ]+$|^\([0-9]+ rows?\)$/d; {cut}; s/ *\| */|/g'")
+            leaves = "leaves out such lines and the blanks next to |"
+            return f"expected rows, got the line {rule[:40]!r}: {plain} {leaves}"
+        title = line_of_names(self.lines, self.first)
+        if title == self.first:
+            return ""
+        got = self.delimiter.join(self.lines[self.first]).strip(self.delimiter)
+        line = title + 1 + self.text.dropped
         return (
-            f"the last {len(fields) - named} columns have neither names nor values: {shorter} leaves them out"
+            f"expected the names of columns, got the line {got[:60]!r}; the names may be in line {line}: "
+            f"{self.text.through(f'tail -n +{line}')} leaves out those above"
         )
-    again = _numbered([field.name for field in fields])
-    changed = [field.name for field, name in zip(fields, again, strict=True) if field.name != name]
-    if changed and _line(text, lines, full[0] + 1) == _line(text, lines, full[0]) + 1:
-        line = io.StringIO()
-        csv.writer(line, delimiter=delimiter, lineterminator="").writerow(again)
-        renamed = text.through(f"sed {shell_word(f'{_line(text, lines, full[0])}c{line.getvalue()}')}")
-        return f"several columns are named {quoted(changed[0])}: {renamed} numbers them"
-    numeric = [(field.dialect, texts) for field, texts in zip(fields, columns, strict=True) if field.numeric]
-    words = list[str]()
-    for row in range(min(_MOST_NAMES, len(full) - 2)):
-        found = [
-            "" if texts[row] in texts[row + 1 :] else first_no_number(texts[row : row + 1], dialect)
-            for dialect, texts in numeric
-        ]
-        if not all(found) or len({*found}) < 2:
-            break
-        words += found
-    if words:
-        count, them = len(words) // len(numeric), "them" if len(words) > len(numeric) else "it"
-        first, last = _line(text, lines, full[1]), _line(text, lines, full[count] + 1) - 1
-        shorter = text.through(f"sed {first}d" if first == last else f"sed {first},{last}d")
+
+    def named_rows(self, rows: Sequence[list[str]]) -> str:
+        """Advise if every row has one field more than the line of names, because R writes row names without a title."""
+        different = len({row[0] for row in rows}) == len(rows) > 0
+        if not different or any(len(row) != self.width + 1 for row in rows):
+            return ""
+        named = self.text.through(f"""sed '{self._line(self.first)}s/^/""{self._mark}/'""")
+        return f"; {named} gives the first column, the names of the rows, an empty name"
+
+    def too_wide(self, rows: Sequence[list[str]]) -> str:
+        """Advise if rows have one field too many because a delimiter ends them."""
+        wide = [row for row in rows if len(row) > self.width]
+        ended = all(len(row) == self.width + 1 and not row[-1].strip() for row in wide)
+        if not (wide and ended and all(row[-1].strip() for row in rows if len(row) == self.width)):
+            return ""
+        shorter = self.text.through(rf"sed 's/[{self._mark}][[:blank:]]*\r*$//'")
+        return f"{shorter} leaves it out"
+
+    def too_short(self, rows: Sequence[list[str]]) -> str:
+        """Advise if some rows lack fields at their end."""
+        if re.search(rb'"|\r(?!\n)', self.text.head) or all(len(row) >= self.width for row in rows):
+            return ""
+        mark = r"'\t'" if self.delimiter == "\t" else shell_word(self.delimiter)
+        last = f"${self.width}"
+        filled = self.text.through(rf"""awk -F{mark} -v OFS={mark} '{{sub(/\r$/, ""); {last} = {last}}} 1'""")
+        return f"{filled} adds empty fields at its end"
+
+    def odd_rows(self, fields: Sequence[Field], columns: Sequence[list[str]]) -> str:
+        """Describe columns without names and values, units below the names, or notes below the rows."""
+        full, names = (
+            [at for at, row in enumerate(self.lines) if len(row) == self.width],
+            [f.name for f in fields],
+        )
+        counts = {len(row[0].split()) for row in self.lines if row} - {0}
+        if self.width == 1 and len(counts) == 1 and " " in names[0]:
+            cut = self.text.through("sed -E 's/^ +| +$//g; s/ +/,/g'")
+            return f"if blanks separate the fields, {cut} writes commas for them"
+        unnamed = self.width - max(
+            (i + 1 for i, name in enumerate(names) if name or any(columns[i])), default=0
+        )
+        if unnamed > 1:
+            shorter = self.text.through(rf"sed -E 's/([{self._mark}][[:blank:]]*){{{unnamed}}}\r*$//'")
+            return f"the last {unnamed} columns have neither names nor values: {shorter} leaves them out"
+        again = _numbered(names)
+        changed = next((name for name, new in zip(names, again, strict=True) if name != new), None)
+        line = self._line(full[0])
+        if changed is not None and self._line(full[0] + 1) == line + 1:
+            written = io.StringIO()
+            csv.writer(written, delimiter=self.delimiter, lineterminator="").writerow(again)
+            renamed = self.text.through(f"sed {shell_word(f'{line}c{written.getvalue()}')}")
+            return f"several columns are named {quoted(changed)}: {renamed} numbers them"
+        return self._units(full, fields, columns) or self._below(full, fields, columns)
+
+    def _units(self, full: Sequence[int], fields: Sequence[Field], columns: Sequence[list[str]]) -> str:
+        """Describe lines of units, or of more names, below the names. `full` are the lines with all fields."""
+        numeric = [(one.dialect, texts) for one, texts in zip(fields, columns, strict=True) if one.numeric]
+        words = list[str]()
+        for row in range(min(_MOST_NAMES, len(full) - 2)):
+            found = [
+                "" if texts[row] in texts[row + 1 :] else first_no_number(texts[row : row + 1], dialect)
+                for dialect, texts in numeric
+            ]
+            if not all(found) or len({*found}) < 2:
+                break
+            words += found
+        if not words:
+            return ""
+        count = len(words) // len(numeric)
+        first, last = self._line(full[1]), self._line(full[count] + 1) - 1
+        shorter = self.text.through(f"sed {first}d" if first == last else f"sed {first},{last}d")
         shown = ", ".join(repr(word[:40]) for word in words[:_MOST_UNITS])
         many = "row 1 looks like a line" if count == 1 else f"rows 1 to {count} look like lines"
+        them = "it" if count == 1 else "them"
         return f"{many} of units or of more names ({shown}): {shorter} leaves {them} out"
-    return _below(text, lines, fields, columns) if text.whole and len(full) > 1 else ""
 
+    def _below(self, full: Sequence[int], fields: Sequence[Field], columns: Sequence[list[str]]) -> str:
+        """Describe a line of totals, and notes, below the rows."""
+        if not self.text.whole or len(full) < 2:
+            return ""
+        lines, width = self.lines, self.width
 
-def _line(text: DecompressedStream, rows: Sequence[list[str]], row: int) -> int:
-    """Return the number of the first line of a row in the file, counted from 1. A quoted value may span lines."""
-    return text.dropped + 1 + sum(1 + sum(value.count("\n") for value in one) for one in rows[:row])
+        def is_note(row: list[str]) -> bool:
+            if len(row) < width:
+                return True
+            return width > 2 and _NOTE.match(row[0]) is not None and not any(map(str.strip, row[1:]))
+
+        end = next(at + 1 for at in reversed(range(len(lines))) if not is_note(lines[at]))
+        notes = [row for row in lines[end:] if row]
+        if notes and 1 < len(notes[0]) < width and lines[end]:
+            notes = []  # rows with missing fields, which the reader reports
+        rows = [at for at in full[1:] if at < end]
+        told, kept = list[str](), len(rows)
+        columns = [texts[:kept] for texts in columns]
+        if kept > 1 and (totals := totals_of(lines[rows[-1]], fields, columns)) is not None:
+            told.append(f"row {kept} looks like a line of totals ({totals[:40]!r})")
+            kept -= 1
+        if notes:
+            told.append(f"the lines below row {len(rows)} look like notes ({notes[0][0][:40]!r})")
+        if not told:
+            return ""
+        shorter = self.text.through(f"head -n {self._line(rows[kept - 1] + 1) - 1}")
+        return f"{' and '.join(told)}: {shorter} leaves {'them' if notes else 'it'} out"
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
@@ -135,38 +181,6 @@ def _numbered(names: Sequence[str]) -> list[str]:
         again = f"{name}.{counts[name]}" if name else f"c{i}"
         out.append(again if counts[name] > 1 else name)
     return out
-
-
-def _below(
-    text: DecompressedStream,
-    lines: Sequence[list[str]],
-    fields: Sequence[Field],
-    columns: Sequence[list[str]],
-) -> str:
-    """Describe a line of totals, and notes, below the rows, with the remedy."""
-    width = len(fields)
-
-    def is_note(row: list[str]) -> bool:
-        return len(row) < width or (
-            width > 2 and bool(_NOTE.match(row[0])) and not any(map(str.strip, row[1:]))
-        )
-
-    end = next(at + 1 for at in reversed(range(len(lines))) if not is_note(lines[at]))
-    notes = [row for row in lines[end:] if row]
-    if notes and 1 < len(notes[0]) < width and lines[end]:
-        notes = []  # not notes, but rows with missing fields: the reader reports them
-    rows = [at for at, row in enumerate(lines[:end]) if len(row) == width][1:]
-    told = list[str]()
-    kept, columns = len(rows), [texts[: len(rows)] for texts in columns]
-    if kept > 1 and (totals := totals_of(lines[rows[-1]], fields, columns)) is not None:
-        told.append(f"row {kept} looks like a line of totals ({totals[:40]!r})")
-        kept -= 1
-    if notes:
-        told.append(f"the lines below row {len(rows)} look like notes ({notes[0][0][:40]!r})")
-    if not told:
-        return ""
-    shorter = text.through(f"head -n {_line(text, lines, rows[kept - 1] + 1) - 1}")
-    return f"{' and '.join(told)}: {shorter} leaves {'them' if notes else 'it'} out"
 
 
 def totals_of(last: Sequence[str], fields: Sequence[Field], columns: Sequence[list[str]]) -> str | None:

@@ -6,7 +6,8 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 
 from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.dialect import CODE, Asked, Dialect, as_option
-from kafeat.io.columns.fields import Field, options
+from kafeat.io.columns.fields import Field, kept_as_text
 from kafeat.io.columns.number_forms import NumberForm, guess_numbers, note_of, remedy, unclear
 from kafeat.io.columns.numbers import (
     NOT_FINITE,
@@ -26,15 +27,7 @@ from kafeat.io.columns.numbers import (
     with_points,
     without_nulls,
 )
-from kafeat.io.readers.csv_layout import (
-    MOST_TITLES,
-    line_of_names,
-    named_rows,
-    odd_rows_of,
-    ruled,
-    too_short,
-    too_wide,
-)
+from kafeat.io.readers.csv_layout import MOST_TITLES, Layout, line_of_names
 from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, growing
 from kafeat.types import Floats
 
@@ -71,40 +64,33 @@ def sniff(
 
     At a pause of a pipe, the rows so far are enough if the columns in `seen` have values (all without a header).
     """
-    rows = _first_rows(location, text, delimiter, seen if header else None)
-    first = next((index for index, row in enumerate(rows) if row), None)
+    lines = _first_rows(location, text, delimiter, seen if header else None)
+    first = next((index for index, line in enumerate(lines) if line), None)
     if first is None:
         raise DataError(f"{location}: expected {'a header line' if header else 'rows'}, got an empty file")
-    if header and (advice := ruled(text, delimiter, rows)):
+    layout = Layout(text, delimiter, lines, first)
+    if header and (advice := layout.no_names()):
         raise DataError(f"{location}: {advice}")
-    if header and (title := line_of_names(rows, first)) > first:
-        got = delimiter.join(rows[first]).strip(delimiter)
-        line = title + 1 + text.dropped
-        raise DataError(
-            f"{location}: expected the names of columns, got the line {got[:60]!r}; the names may be in line "
-            f"{line}: {text.through(f'tail -n +{line}')} leaves out those above"
-        )
-    names = rows[first] if header else [f"c{i}" for i in range(len(rows[first]))]
+    names = lines[first] if header else [f"c{i}" for i in range(layout.width)]
     # With one column, a blank line is a missing value. With more, it is ignored.
-    blanks, lines = len(names) == 1, rows
-    rows = [row or [""] for row in rows] if blanks else [row for row in rows if row]
+    blanks = len(names) == 1
+    rows = [row or [""] for row in lines] if blanks else [row for row in lines if row]
     skip = int(header) + (first if header and blanks else 0)
     rows = rows[skip:]
     empty = text.whole and not rows
-    wide = too_wide(text, delimiter, rows, len(names))
+    wide = layout.too_wide(rows)
     if wide and all(len(row) > len(names) for row in rows):
         raise DataError(
             f"{location}: expected {len(names)} fields in each row, as in the line of names, got a delimiter at the "
             f"end of each: {wide}"
         )
-    unnamed = named_rows(text, delimiter, rows, len(names), text.dropped + first + 1) if header else ""
-    wide = f", a delimiter at the end: {wide}" if wide else unnamed
-    short = too_short(text, delimiter, rows, len(names))
+    wide = f", a delimiter at the end: {wide}" if wide else layout.named_rows(rows) if header else ""
+    short = layout.too_short(rows)
     # Short or long rows are reported by the reader, which knows their numbers.
     rows = [row for row in rows if len(row) == len(names)]
     columns = [[row[i] for row in rows] for i in range(len(names))]
     fields = guessed(names, columns, asked)
-    odd_rows = odd_rows_of(text, delimiter, lines, fields, columns) if rows and header else ""
+    odd_rows = layout.odd_rows(fields, columns) if rows and header else ""
     block = LOOK * max(1, len(names) // _NARROW)
     return CsvHead(fields, tuple(columns), block, skip, empty, blanks, odd_rows, wide, short)
 
@@ -197,12 +183,16 @@ def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) ->
         fields = _beside_commas(fields, columns, asked)
     elif asked.decimal is None and asked.thousands is None:
         fields = _beside_no_commas(fields, columns, asked)
-    if asked.decimal is None:
-        fields = [
-            _whole(one, values) if one.dialect.thousands else one
-            for one, values in zip(fields, columns, strict=True)
-        ]
+    for i, field in enumerate(fields if asked.decimal is None else ()):
+        if field.dialect.thousands:
+            whole = not any(field.dialect.decimal in word for word in _filled(field, columns[i]))
+            fields[i] = replace(field, dialect=replace(field.dialect, whole=whole))
     return tuple(fields)
+
+
+def _filled(field: Field, values: Iterable[str]) -> Iterator[str]:
+    """Return the values of a field that are neither empty nor words for what is missing."""
+    return (word for word in map(str.strip, values) if word and word not in field.missing)
 
 
 def _beside_no_commas(fields: list[Field], columns: Sequence[list[str]], asked: Asked) -> list[Field]:
@@ -215,12 +205,10 @@ def _beside_no_commas(fields: list[Field], columns: Sequence[list[str]], asked: 
     again, words, points = list(fields), dict[int, list[str]](), False
     for i, (field, values) in enumerate(zip(fields, columns, strict=True)):
         if field.numeric and "." in "\n".join(values):
-            filled = (word for word in map(str.strip, values) if word and word not in field.missing)
-            odd = next((word for word in filled if not _THOUSANDS.fullmatch(word)), "")
-            if odd or any(isinstance(value, JsonNumber) for value in values):
-                points |= any("." in value for value in values if value.strip() not in field.missing)
+            if _of_json(values) or not all(map(_THOUSANDS.fullmatch, _filled(field, values))):
+                points |= any("." in word for word in _filled(field, values))
             else:
-                words[i] = [word for word in map(str.strip, values) if word and word not in field.missing]
+                words[i] = [*_filled(field, values)]
     for i, present in words.items():
         large = [word for word in present if "." in word]
         semicolons, mixed = asked.delimiter == ";", len(large) < len(present)
@@ -232,10 +220,40 @@ def _beside_no_commas(fields: list[Field], columns: Sequence[list[str]], asked: 
     return again
 
 
-def _whole(field: Field, values: Sequence[str]) -> Field:
-    """Return a field with thousands separators. Its dialect is `whole` if none of its first values has decimals."""
-    whole = not any(field.dialect.decimal in value for value in values if value.strip() not in field.missing)
-    return replace(field, dialect=replace(field.dialect, whole=whole))
+def _beside_commas(fields: list[Field], columns: Sequence[list[str]], asked: Asked) -> list[Field]:
+    """Return the fields of a file with decimal commas, in which points separate thousands: 1.234 means 1234.
+
+    If other columns of the file have decimal points, 1.234 is ambiguous, and columns of whole numbers keep a point.
+    """
+    again, whole, points = list(fields), set[int](), False
+    for i, (field, values) in enumerate(zip(fields, columns, strict=True)):
+        commas = "," in (field.dialect.decimal, field.dialect.thousands)
+        if commas or not field.numeric or _of_json(values):
+            continue
+        if any("." in value for value in values):
+            again[i] = _field(field.name, values, replace(asked, decimal=","))
+            points |= again[i].numeric and again[i].dialect.decimal == "." and not again[i].problem
+        else:
+            again[i] = replace(field, dialect=replace(field.dialect, decimal=","))
+            whole.add(i)
+    for i, values in enumerate(columns if points else ()):
+        field = again[i] = fields[i] if i in whole else again[i]
+        if field.dialect.thousands == "." and fields[i].dialect.decimal == "." and not asked.thousands:
+            word = next(word for word in _filled(fields[i], values) if "." in word)
+            row = next(row for row, value in enumerate(values) if value.strip() == word)
+            again[i] = replace(fields[i], problem=f"{spell_row(row)}: {unclear(word, '.', True)}")
+            continue
+        first = next((value.strip() for value in values if "," in value), "")
+        told = asked.decimal is not None or asked.delimiter != "," or field.note or field.problem
+        if field.numeric and field.dialect.decimal == "," and _ANSWERS.fullmatch(first) and not told:
+            read = f"values such as {first} are read with decimal commas, although other columns have decimal points"
+            again[i] = replace(field, note=f"{read}; {kept_as_text(field.name)}")
+    return again
+
+
+def _of_json(values: Iterable[str]) -> bool:
+    """Return true if values are numbers of JSON, which have a point in any dialect."""
+    return any(isinstance(value, JsonNumber) for value in values)
 
 
 def _field(name: str, values: list[str], asked: Asked) -> Field:
@@ -263,7 +281,9 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
     ]
     # JSON always writes numbers with a point.
     spelled = [text for text in texts if not isinstance(text, JsonNumber)]
-    stems = bool(words) and _have_stems(texts)
+    # ZIP codes have equally many digits, and some have a hyphen and more digits after them.
+    zips = [*map(_STEM.fullmatch, map(str.strip, texts))] if words else []
+    stems = all(zips) and len({len(match[1]) for match in zips if match}) == 1
     looked_at = (words or (spelled and not asked.plain)) and not stems
     form = guess_numbers(spelled, asked) if looked_at else NumberForm()
     if form.dialect is not None:
@@ -293,66 +313,16 @@ def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
             note = f"values such as {code[1]!r} are read as codes and not as numbers, as {why}"
             return replace(field, kind="text", spelled=f"text ({code[1]!r})", note=note)
         if beside:
-            note = f"{code[1]} is read as {float(code[1]):g}; {options('text', [field.name])} keeps the column as text"
+            note = f"{code[1]} is read as {float(code[1]):g}; {kept_as_text(field.name)}"
             field = replace(field, note=field.note or note)
     zeros, known = _ZEROS.search(lines), numbers[np.isfinite(numbers)]
     if np.abs(known).max(initial=0.0) >= _EXACT and len(np.unique(known)) < len({*texts}) and not field.note:
         long = max(texts, key=len).strip()
-        kept = options("text", [field.name])
-        note = (
-            f"different values such as {long[:40]} become equal as numbers; {kept} keeps the column as text"
-        )
+        note = f"different values such as {long[:40]} become equal as numbers; {kept_as_text(field.name)}"
         field = replace(field, note=note * long.isdigit())
     ends = far_ends(known, _NINES)
     markers = {texts[row].strip() for row in np.flatnonzero(np.isin(numbers, ends)).tolist()} if ends else ()
     return replace(field, code=zeros[1] if zeros else "", markers=tuple(sorted(markers)))
-
-
-def _have_stems(texts: Sequence[str]) -> bool:
-    """Return true if texts look like ZIP codes: equally many digits, some followed by a hyphen and more digits."""
-    stems = {len(match[1]) for match in map(_STEM.fullmatch, map(str.strip, texts)) if match}
-    return len(stems) == 1 and all(map(_STEM.fullmatch, map(str.strip, texts)))
-
-
-def _beside_commas(fields: list[Field], columns: Sequence[list[str]], asked: Asked) -> list[Field]:
-    """Return the fields of a file with decimal commas, in which points separate thousands: 1.234 means 1234.
-
-    If other columns of the file have decimal points, 1.234 is ambiguous, and columns of whole numbers keep a point.
-    """
-    again, whole, points = list(fields), set[int](), False
-    for i, (field, values) in enumerate(zip(fields, columns, strict=True)):
-        if not field.numeric or "," in (field.dialect.decimal, field.dialect.thousands):
-            continue
-        if any(isinstance(value, JsonNumber) for value in values):
-            continue
-        if any("." in value for value in values):
-            again[i] = _field(field.name, values, replace(asked, decimal=","))
-            points |= again[i].numeric and again[i].dialect.decimal == "." and not again[i].problem
-        else:
-            again[i] = replace(field, dialect=replace(field.dialect, decimal=","))
-            whole.add(i)
-    for i, values in enumerate(columns if points else ()):
-        if again[i].dialect.thousands == "." and fields[i].dialect.decimal == "." and not asked.thousands:
-            row = next(
-                row
-                for row, value in enumerate(values)
-                if "." in value and value.strip() not in fields[i].missing
-            )
-            problem = f"{spell_row(row)}: {unclear(values[row].strip(), '.', True)}"
-            again[i] = replace(fields[i], problem=problem)
-    for i, field in enumerate(again if points and asked.decimal is None and asked.delimiter == "," else ()):
-        first = next((value.strip() for value in columns[i] if "," in value), "")
-        if (
-            field.numeric
-            and field.dialect.decimal == ","
-            and _ANSWERS.fullmatch(first)
-            and not (field.note or field.problem)
-        ):
-            read = f"values such as {first} are read with decimal commas, although other columns have decimal points"
-            again[i] = replace(
-                field, note=f"{read}; {options('text', [field.name])} keeps the column as text"
-            )
-    return [fields[i] if points and i in whole else field for i, field in enumerate(again)]
 
 
 _NARROW = 256
@@ -382,10 +352,6 @@ _EXACT = 2.0**53
 """Larger whole numbers may not be exact as doubles."""
 _NINES = frozenset(sign * (10.0**digits - 1.0) for digits in range(2, 10) for sign in (-1.0, 1.0))
 """Numbers such as -999. They may stand for missing values if all other values of the column are far away."""
-
-
-_MOST_DIGITS = 767
-"""No double has more significant decimal digits than this."""
 
 
 def inferred(values: Sequence[str], dialect: Dialect | None = None) -> pa.DataType:
@@ -419,20 +385,17 @@ def _typed(
     if numbers is not None:
         return numbers
     row = next(row for row in range(len(present)) if _as(present.slice(row, 1), kind) is None)
-    expected = np.dtype(kind.to_pandas_dtype())
+    expected, value = np.dtype(kind.to_pandas_dtype()), text[row].as_py()
+    if dialect is None:
+        advice = "; a CSV output keeps it as it is"
+    elif _as(present.slice(row, 1), pa.float64()) is not None:
+        advice = "; write the whole numbers of the first rows as 1.0"
+    else:
+        advice = remedy(value.strip(), dialect, True)
     raise DataError(
         f"{location}: {spell_row(start + row)}, column {quoted(name)}: expected {expected} as in the first rows, "
-        f"got {text[row].as_py()[:60]!r}{_advice(text.slice(row, 1), dialect)}"
+        f"got {value[:60]!r}{advice}"
     )
-
-
-def _advice(text: pa.ChunkedArray, dialect: Dialect | None) -> str:
-    """Return advice on how to read a value that does not fit the type of its column."""
-    if dialect is None:
-        return "; a CSV output keeps it as it is"
-    if _as(_present(text, dialect), pa.float64()) is not None:
-        return "; write the whole numbers of the first rows as 1.0"
-    return remedy(text[0].as_py().strip(), dialect, True)
 
 
 def _present(text: pa.ChunkedArray, dialect: Dialect | None) -> pa.ChunkedArray:
@@ -458,15 +421,10 @@ def _as(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
 
 def _is_double(text: str) -> bool:
     """Return true if the nearest double, rounded to as many digits as the text has, is this number again."""
-    if _NAME.match(text):
-        return False
     if NOT_FINITE.fullmatch(text):
         return True
-    try:
+    with suppress(InvalidOperation):
         number, double = Decimal(text), float(text)
-    except (InvalidOperation, ValueError):
-        return False
-    digits = len(number.as_tuple().digits)
-    return number == Decimal(repr(double)) or (
-        digits <= _MOST_DIGITS and number == Decimal(f"{double:.{digits - 1}e}")
-    )
+        alike = repr(double), f"{double:.{len(number.as_tuple().digits) - 1}e}"
+        return not _NAME.match(text) and number in map(Decimal, alike)
+    return False

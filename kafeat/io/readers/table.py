@@ -19,7 +19,7 @@ from kafeat.errors import DataError, InvalidValueError
 from kafeat.io.columns.categories import spelled
 from kafeat.io.columns.columns import Column
 from kafeat.io.columns.dialect import Dialect
-from kafeat.io.columns.fields import Field, indices_of
+from kafeat.io.columns.fields import ANYWHERE, Cells, Field, Table, indices_of
 from kafeat.io.columns.numbers import (
     field_from,
     first_of_rows,
@@ -82,8 +82,8 @@ class TableChunk(Chunk):
     table: pa.Table
     take_passthrough: TakePassthrough | None
     broken: Broken = field(default_factory=dict)
-    source: Reader | None = field(default=None, repr=False)
-    """The reader of a text format, otherwise None. Messages base their advice on its first rows."""
+    source: Table = field(default=ANYWHERE.table, repr=False)
+    """The reader of a text format, otherwise an empty table. Messages base their advice on its first rows."""
 
     @cached_property
     def _passthrough(self) -> pa.Table | None:
@@ -167,10 +167,10 @@ class TableChunk(Chunk):
     def _problem(self, value: object, column: Column, element: int, dtype: np.dtype[Any]) -> str:
         if column.categories is not None:
             return column.categories.problem(value)
-        where = None if self.source is None else (self.source, column.name)
+        cells = Cells(self.source, column.name)
         if column.times:
-            return spell_time_problem(value, column.dialect, where)
-        return spell_problem(value, column.width, element, dtype, column.dialect, self.columns.missing, where)
+            return spell_time_problem(value, column.dialect, cells)
+        return spell_problem(value, column.width, element, dtype, column.dialect, self.columns.missing, cells)
 
 
 def _decode(column: Column, piece: pa.Array, out: Floats) -> bool:
@@ -211,11 +211,12 @@ class KeyedReader(Reader):
         where = [len(features) + kept.index(i) if i in kept else features.index(i) for i in keep]
         take = self._taking(where, wanted) if keep else None
         broken: Broken = {}
+        source = self if self.untyped else ANYWHERE.table
         batches = self._with_keys([*features, *kept], lambda own: self._batches(own, wanted, broken))
         for start, table in cut(batches, wanted.height, self.first):
             above, rows = (start - self.first) % wanted.height, table.num_rows
             yield TableChunk(
-                self.location, start, rows, wanted.columns, table, take, broken, self if self.untyped else None,
+                self.location, start, rows, wanted.columns, table, take, broken, source,
                 above=above, pressing=above + rows < wanted.height,
             )  # fmt: skip
 

@@ -275,9 +275,9 @@ def _without_label(chunk: Chunk, name: str, got: str) -> str:
     """Return advice for a label that is null, or infinity. Options can make a text such as `inf` count as missing."""
     if "inf" not in got:
         return "--drop-unlabelled leaves such rows out"
-    source = chunk.source if isinstance(chunk, TableChunk) else None
-    if source is None:
+    if not isinstance(chunk, TableChunk) or not chunk.source.untyped:
         return "remove such rows first"
+    source = chunk.source
     words = [text.strip() for text in source.first_texts(name) if "inf" in text.casefold()]
     return (
         f"{null_options(source, sorted({*words}) or [got])} reads it as missing, and then tune, fit and evaluate "

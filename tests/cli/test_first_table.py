@@ -417,6 +417,11 @@ NAMED = {
         "a: numbers, .* 0.5 "),
     "many bounds": ([f"{'<>'[i % 4]}{i}" if i % 4 < 2 else "7" if i % 4 < 3 else "neg." for i in range(N)],
         r"no numbers; (--unit '<' --unit '>' --null-values neg.) reads them", "a: numbers, .* 15 missing"),
+    "versions": (["1.2", "1.8", "1.9", "1.10", "1.11", "2.0"] * 10,
+        r"'a' \(1.10\): zeros at the end are lost, .*, (--text a) keeps", "a: text, 6 different"),
+    "codes with a point": (["8471.30", "0901.21"] * 30,
+        r"'a' \(0901.21\): zeros at the beginning are lost, .*, (--text a) keeps", "a: text, 2 different"),
+    "codes with an E": (["1E5", "7E9", "12E5"] * 20, "1E5 is read as 100000; (--text a)", "a: text, 3 different"),
     "a power": (now_and_then("1.5x10^3", Y), r"got '1.5x10\^3'; write 1.5e3 if .*; (--null-.*) reads", "a: numbers"),
     "shares and per cent": ([f"{i}.1%" if i % 5 else "0.507" for i in range(N)],
         r"got '0.507'; (--unit %) reads 0.507; 50 % is then 50, next to 0.5: --unit %=0.01 makes it", "a: numbers"),
@@ -449,6 +454,17 @@ def test_a_named_option_reads_the_same_file(in_process, tuned, tmp_path, case):
         return
     again = in_process(*FOR, "y", *shlex.split(found[1]), cwd=tmp_path)
     assert re.search(f"#   {read}", again.stdout), again
+
+
+def test_decimals_with_and_without_a_zero_at_their_end_are_not_codes(tuned):
+    prices = [f"{i % 7 / 10 + i % 2 / 4:.2f}" for i in range(N)]
+    lines = tuned(
+        "a;b;y\n"
+        + rows([one.removesuffix("0") for one in prices[:30]] + prices[30:], ["1E+05", "2e3"] * 30, Y),
+        "y",
+    )[0]
+    assert "2 features" in lines
+    assert "--text" not in lines
 
 
 def test_a_label_with_bounds_is_read_by_the_remedy(tuned):

@@ -307,8 +307,8 @@ def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
     if code is not None and not isinstance(texts[0], JsonNumber):
         alike = re.fullmatch(CODE, code[1]) is not None and len(set(map(len, texts))) == 1
         others = [text for text in map(str.strip, texts) if not _EXPONENT.fullmatch(f"\n{text}\n")]
-        beside = "E" in code[1] and bool(others) and all(map(str.isdigit, others))
-        if alike or (beside and float(code[1]) > _FAR * max(map(float, others))):
+        beside = "E" in code[1] and all(map(str.isdigit, others))
+        if alike or (beside and others and float(code[1]) > _FAR * max(map(float, others))):
             why = f"all have {len(code[1])} characters" if alike else f"others are such as {others[0]}"
             note = f"values such as {code[1]!r} are read as codes and not as numbers, as {why}"
             return replace(field, kind="text", spelled=f"text ({code[1]!r})", note=note)
@@ -322,7 +322,19 @@ def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
         field = replace(field, note=note * long.isdigit())
     ends = far_ends(known, _NINES)
     markers = {texts[row].strip() for row in np.flatnonzero(np.isin(numbers, ends)).tolist()} if ends else ()
+    if zeros is None and ".10\n" in lines and _are_counted({*map(str.strip, texts)}):
+        zeros = _TEN.search(lines)
     return replace(field, code=zeros[1] if zeros else "", markers=tuple(sorted(markers)))
+
+
+def _are_counted(texts: Collection[str]) -> bool:
+    """Return true if the digits after the points seem to be counted, as in the versions 1.8, 1.9, 1.10, 1.11 and 2.0.
+
+    Decimals such as 0.5 and 0.50 next to each other have larger gaps between these numbers.
+    """
+    counts = {int(match[1]) if match else 1000 for match in map(_VERSION.fullmatch, texts)}
+    small, large, most = counts & {*range(1, 10)}, counts - {*range(10)}, max(counts)
+    return bool(small) and 1 < len(large) > (most - 9) / 2 and len(counts) > most / 2
 
 
 _NARROW = 256
@@ -341,7 +353,8 @@ _SHORT = r"^-?(0|[1-9][0-9]{0,6})(\.[0-9]{1,8})?$"
 _NAME = re.compile(rf"[+-]?0[0-9]|\+[0-9]+\Z|{CODE}\Z")
 
 
-_ZEROS, _EXPONENT = re.compile("\n(0[0-9]+)\n"), re.compile("\n([0-9]+[eE][0-9]+)\n")
+_VERSION, _TEN = re.compile(r"[0-9]{1,2}\.(0|[1-9][0-9]?)"), re.compile("\n([0-9]+[.]10)\n")
+_ZEROS, _EXPONENT = re.compile("\n(0[0-9]+(?:[.,][0-9]+)?)\n"), re.compile("\n([0-9]+[eE][0-9]+)\n")
 _THOUSANDS = re.compile(r"[(+\-−]?(?:0|[1-9][0-9]{0,2}(?:\.[0-9]{3})?)[)\-−]?")
 _LAST_ZERO = re.compile("0[^0-9]?$")
 _STEM = re.compile("([0-9]{3,})(?:-[0-9]+)?")

@@ -224,7 +224,7 @@ def _likely_labels(place: str, columns: Columns, names: list[str]) -> Iterator[s
 
 
 def _codes(source: Reader, columns: Columns) -> Iterator[str]:
-    """Yield a warning about numbers of CSV that begin with zeros, such as postcodes."""
+    """Yield a warning about numbers of CSV that begin with zeros, such as postcodes, or seem to be versions."""
     numbers = {one.name for one in columns.features if one.categories is None and not one.times}
 
     def told(field: Field) -> str:
@@ -234,8 +234,9 @@ def _codes(source: Reader, columns: Columns) -> Iterator[str]:
     if codes:
         which = ", ".join(f"{quoted(field.name)} ({field.code})" for field in codes[:3])
         names = [field.name for field in codes]
+        ends = "beginning" if all(re.match("0[0-9]", field.code) for field in codes) else "end"
         yield (
-            f"{source.location}: {which}{', …' if len(codes) > 3 else ''}: zeros at the beginning are lost, as "
+            f"{source.location}: {which}{', …' if len(codes) > 3 else ''}: zeros at the {ends} are lost, as "
             f"{'this column is' if len(codes) == 1 else 'these columns are'} read as numbers: if they are codes, "
             f"{options('text', names)} keeps them, as categories in tune and for one_hot in a config, and "
             f"{options('exclude', [','.join(names)])} leaves them out"

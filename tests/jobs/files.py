@@ -1,5 +1,6 @@
 """Transforms, runs over parts and checks with names of files and flat keywords, as the commands have them."""
 
+import json
 from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
@@ -30,6 +31,11 @@ def contents(folder: str | Path, pattern: str = "**/*") -> dict[str, bytes]:
     """The files below a folder by their names."""
     found = (path for path in Path(folder).glob(pattern) if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+def manifest(folder: str | Path = "out") -> dict[str, Any]:
+    """The manifest of a run."""
+    return dict(json.loads(Path(folder, "_kafeat.json").read_text()))
 
 
 def gathered(options: dict[str, Any]) -> dict[str, Any]:

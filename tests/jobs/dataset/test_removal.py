@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafeat.jobs.dataset.journal import DatasetResult
-from tests.jobs.files import CONFIG, transform_parts
+from tests.jobs.files import CONFIG, manifest, transform_parts
 from tests.recipes import fit_once
 
 Go = Callable[..., DatasetResult]
@@ -40,10 +40,9 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
 
 
 def edit(change: Callable[[list[dict[str, Any]]], object]) -> None:
-    place = Path("out/_kafeat.json")
-    told = json.loads(place.read_text())
+    told = manifest()
     change(told["parts"])
-    place.write_text(json.dumps(told))
+    Path("out/_kafeat.json").write_text(json.dumps(told))
 
 
 def told(name: str, content: bytes, **more: object) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from kafeat.errors import DataError
 from kafeat.io.options import OutputOptions
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.transform.options import BadRowsLimit
-from tests.jobs.files import CONFIG, contents, transform_parts, verify_file
+from tests.jobs.files import CONFIG, contents, manifest, transform_parts, verify_file
 from tests.recipes import fit_once
 from tests.zygote import apart
 
@@ -53,10 +53,6 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
         return transform_parts("map.joblib", "in", "out", **asked)
 
     return run
-
-
-def manifest() -> dict[str, list[dict[str, object]]]:
-    return dict(json.loads(Path("out/_kafeat.json").read_text()))
 
 
 def test_rejects_that_were_not_asked_for_are_made(go):
@@ -134,13 +130,13 @@ def test_settings_of_an_older_kafeat_are_recognised(go):
     go()
     old = manifest()
     assert old["settings"] == {"on_bad_rows": "drop"}
-    old["settings"] = {  # type: ignore[assignment]
+    old["settings"] = {
         "input_format": None, "delimiter": None, "header": True, "format": None, "keep": [], "layout": "columns",
         "prefix": None, "compression": None, "dtype": None, "on_bad_rows": "drop", "rows_per_file": None,
     }  # fmt: skip
     Path("out/_kafeat.json").write_text(json.dumps(old))
     assert go().kept == 3
-    old["settings"] |= {"layout": "list"}  # type: ignore[operator]
+    old["settings"] |= {"layout": "list"}
     Path("out/_kafeat.json").write_text(json.dumps(old))
     assert go().kept == 0
 
@@ -188,8 +184,8 @@ def test_machines_of_kept_parts_stay_known(go):
 def test_parts_that_a_killed_run_did_not_note_are_its_own(go):
     go()
     told = manifest()
-    told["parts"], told["state"] = told["parts"][:1], "running"  # type: ignore[assignment]
-    told["foreign"] = ["c.parquet", "other.parquet"]  # type: ignore[list-item]
+    told["parts"], told["state"] = told["parts"][:1], "running"
+    told["foreign"] = ["c.parquet", "other.parquet"]
     Path("out/_kafeat.json").write_text(json.dumps(told))
     Path("out/other.parquet").write_bytes(b"of somebody")
     run = go()

@@ -29,7 +29,7 @@ from kafeat.jobs.dataset.manifest import PartFailure
 from kafeat.jobs.transform.transform import TransformJob
 from kafeat.model.shared import SharedMap
 from kafeat.runtime.engine import Engine, Pool, Stop
-from tests.jobs.files import transform_file, transform_parts
+from tests.jobs.files import manifest, transform_file, transform_parts
 from tests.recipes import fit_once
 from tests.sizes import sampled
 from tests.zygote import Process
@@ -66,10 +66,6 @@ def data(tmp_path: Path) -> str:
     return str(tmp_path / "in")
 
 
-def manifest(folder: str | Path) -> dict[str, object]:
-    return dict(json.loads(Path(folder, "_kafeat.json").read_text()))
-
-
 def files(folder: str | Path) -> dict[str, bytes]:
     """All files of a folder but the manifest, hidden ones too."""
     found = (path for path in Path(folder).rglob("*") if path.is_file() and path.name != "_kafeat.json")
@@ -97,13 +93,13 @@ def test_the_manifest_tells_rows_bytes_hashes_and_machine(model, data, tmp_path)
     assert (told["state"], told["rows"], told["map"]) == ("complete", 1000, kafeat.load(model).digest)
     from hashlib import sha256
 
-    for part in told["parts"]:  # type: ignore[attr-defined]
+    for part in told["parts"]:
         read, written = Path(data, part["name"]), Path(out, part["name"])
         assert part["rows"] == SIZES[part["name"]]
         assert part["input"]["sha256"] == sha256(read.read_bytes()).hexdigest()
         assert part["output"]["sha256"] == sha256(written.read_bytes()).hexdigest()
         assert part["output"]["bytes"] == written.stat().st_size
-    assert told["machines"][0]["kafeat"] == kafeat.__version__  # type: ignore[index]
+    assert told["machines"][0]["kafeat"] == kafeat.__version__
 
 
 @pytest.mark.parametrize("engine", [Engine(jobs=1), Engine(jobs=5), Engine("processes", jobs=2)])
@@ -246,12 +242,6 @@ def test_a_damaged_output_is_made_again(damage, model, data, tmp_path):
         place.write_bytes(content[:-9] if damage == "cut" else content)
     assert transform_parts(model, data, out, resume=True).kept == 2
     assert files(out) == good
-
-
-def test_another_map_makes_all_again(model, data, tmp_path):
-    transform_parts(model, data, tmp_path / "out")
-    kafeat.fit({**CONFIG, "seed": 5}, table(500, seed=9).drop(["id"])).save(model)
-    assert transform_parts(model, data, tmp_path / "out", resume=True).kept == 0
 
 
 def test_resume_of_a_text_that_is_cut(model, tmp_path):
@@ -478,7 +468,7 @@ def test_a_run_that_is_ended_in_any_phase_tells_it_and_goes_on(phase, number, mo
         assert not list(out.glob(".*"))
     if known == ("interrupted", 128 + number):
         what = "interrupted" if number == signal.SIGINT else "terminated"
-        parts = len(state["parts"])  # type: ignore[arg-type]
+        parts = len(state["parts"])
         rest = f"; {parts} of 3 parts are done: --resume goes on with the others" if parts else ""
         assert last["message"] == what + rest
         assert parts or phase != "the last manifest"

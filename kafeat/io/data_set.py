@@ -249,7 +249,7 @@ def _refuse_unknown_formats(data_set: Parts) -> None:
         below = "**/" if any("/" in part.name for part in data_set.parts) else ""
         pattern = f"{below}*{known[0]}"
         choose = f"choose the others with the pattern '{data_set.folder.join(pattern)}' in quotes"
-        # A pattern that misses a part would, with --resume, remove what was made of it.
+        # With --resume, a pattern that leaves a part out would remove the output of that part.
         if not all(_matches(part.name, pattern) for part in data_set.parts if part.name not in unknown):
             choose = "move it elsewhere, or begin its name with _, as such files are left out"
         remedy = f"{choose}, or {remedy}"

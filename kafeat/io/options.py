@@ -154,9 +154,9 @@ LABEL = Option(
     use="column", multiple=True, metavar="COL",
 )  # fmt: skip
 INTERVAL = Option(
-    help="Add the ends of intervals that hold the label with probability P, or the set of classes that does. "
+    help="Add intervals (their two ends), or sets of classes, that contain the label with probability P. "
     "Repeatable.",
-    python="Probability, or several, with which intervals or sets of classes hold the label.", group="Output",
+    python="One or more probabilities with which intervals or sets of classes contain the label.", group="Output",
     multiple=True, metavar="P", least=0.0, most=1.0, least_open=True, most_open=True,
 )  # fmt: skip
 OUTPUT_DTYPE = Option(
@@ -164,20 +164,21 @@ OUTPUT_DTYPE = Option(
     "is an error.", group="Output", choices=("float16", "float32", "float64"),
 )  # fmt: skip
 CLASS_WEIGHT = Option(
-    help="With balanced, every class counts the same for the predictor; with none, every row (default: by the config).",
+    help="With balanced, all classes have the same weight for the predictor; with none, all rows (default: as in the "
+    "config).",
     choices=("none", "balanced"), rare=True,
 )  # fmt: skip
 SPLIT_BY = Option(
-    help="Hold out whole groups of a column, or the latest rows by a column of times (default: by the config, or at "
+    help="Hold out whole groups of a column, or the latest rows by a column of times (default: from the config, or at "
     "random).",
     metavar="group:COL|time:COL",
 )  # fmt: skip
 EXCLUDE = Option(
-    help="Columns that are not features, separated by commas, by name or pattern (default: by the config).",
+    help="Columns that are not features, separated by commas, by name or pattern (default: from the config).",
     python="Columns that are not features: names or patterns, besides those of the config.", metavar="COLS",
 )  # fmt: skip
 ONLY = Option(
-    help="The feature columns, separated by commas, by name or pattern (default: by the config, or all).",
+    help="The feature columns, separated by commas, by name or pattern (default: from the config, or all).",
     python="The feature columns: names or patterns, in the place of those of the config.", metavar="COLS",
 )  # fmt: skip
 TASK = Option(

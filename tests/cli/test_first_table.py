@@ -56,10 +56,10 @@ def test_columns_of_dates_are_times_or_have_a_line(tuned):
     text = "a;b;c;d;w;z;y\n" + rows(short, german, mixed, compact, weeks, zone, y)
     lines, config, _ = tuned(text, "y")
     assert "as times: a (%d-%b-%y), b (%d %b %Y), d (%Y%m%d), z (hours as written" in lines
-    rest = "write all in one form)"
+    rest = "%d.%m.%Y: write all in one form)"
     told = "'w': looks like weeks or quarters, such as '2020-W01': write the first day of each, such as"
     assert told in lines
-    assert f"c (looks like times, of which some, such as '2020-01-01', are not as %d.%m.%Y: {rest}" in lines
+    assert f"c (looks like times, but some, such as '2020-01-01', are not in the form {rest}" in lines
     assert "c" in config["columns"]["exclude"]
     text = "a;y\n" + rows([f"{month[i % 5]}-{10 + i % 20}" for i in range(120)], y)
     assert "mine.csv: column 'a': looks like times: --date-format %b-%y reads" in tuned(text, "y")[0]
@@ -402,7 +402,7 @@ NAMED = {
         r"'a': expected a time as %d/%m/%Y, got '00/00/0000'; (--null-values 00/00/0000) reads",
         "a: times, .* 2022-02-11T"),
     "few days": ([DAYS[i % 6] if i % 4 else "none" for i in range(N)],
-        r"looks like times, of which some, such as 'none', are not as %d/%m/%Y: (--null-values none) reads",
+        r"looks like times, but some, such as 'none', are not in the form %d/%m/%Y: (--null-values none) reads",
         "a: times, .* 2022-02-11T"),
     "words and a number": ([["5 (high)", "2", "3", "4", "1 (low)"][i % 5] for i in range(N)],
         r"write 5 if .*; (--text a) keeps .*; --null-values '5 \(high\)' --null-values '1 \(low\)' reads these",

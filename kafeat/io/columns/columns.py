@@ -70,7 +70,7 @@ class Columns:
     input_width: int | None
     missing: bool = False
     groups: frozenset[str] = frozenset()
-    """Names of the columns whose groups decide the folds of rows. The error about an absent one explains this."""
+    """Names of the features that decide the folds of rows (group, split_by), for the error if one is absent."""
 
     @property
     def n_features(self) -> int:

@@ -192,7 +192,7 @@ FLAGS = ("bare", "brackets", "trailing", "whole")
 """The rules of a dialect that are true or false, in their order."""
 USUAL = Dialect()
 OLD = Dialect(nulls=("-",), dates="", timezone=UTC)
-"""The dialect of maps that record none. Their times are in ISO 8601, or seconds since 1970."""
+"""The dialect of model files that do not store one. Their times are in ISO 8601, or seconds since 1970."""
 
 
 @dataclass(frozen=True)

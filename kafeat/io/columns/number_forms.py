@@ -197,7 +197,7 @@ def _advice(words: Collection[_Word]) -> str:
     """Return options that read numbers with these units, if all are signs such as < or can be converted."""
     found = sorted({word.units for word in words if word.units and _is_number(word.core)})
     signs = sorted({unit for units in found for unit in units})
-    share = signs == ["%"] and any(not word.units for word in words)  # 50 % next to 0.5
+    share = signs == ["%"] and any(not word.units for word in words)  # a column with 50 % and 0.5
     read = ["%=0.01"] if share else signs if all(map(FLAG.fullmatch, signs)) else worth_of(found)
     return f"; {options('unit', read)} reads them as numbers" if read else ""
 
@@ -360,7 +360,7 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, cells: Cells = ANYWHERE)
         f"; {' '.join(filter(None, [option, unit, also]))} reads {minus}{read}{scale}"
         for read, option in marks.items()
     )
-    told += cells.kept * (text[-1] == "+")  # 3+ may be the last of several answers
+    told += cells.kept * (text[-1] == "+")  # 3+ may be one of several answers
     return marker + unlike + told + null * (text[0] in BOUNDS or text[-1] == "+")
 
 
@@ -381,7 +381,7 @@ def _of_word(text: str, dialect: Dialect, cells: Cells, null: str) -> str:
         return f"; {odd_rows or 'leave the line out if it is one of totals'}"
     if _YES_OR_NO.fullmatch(text) and any(map(_BOOLEAN.fullmatch, [text, *texts])):
         return "; write 1 for yes and 0 for no"
-    found = [] if text.startswith("#") else re.findall(_WITHIN, text)  # such as 5 in: 5 - very good
+    found = [] if text.startswith("#") else re.findall(_WITHIN, text)  # the 5 of `5 - very good`
     if (plain := respelled(text)) != text and _word(plain, ()) is not None:
         found = [plain]
     if power := POWER.fullmatch(text):
@@ -419,7 +419,8 @@ def _by_mark(
             key=len,
         )
         if odd or (key == "decimal" and given not in (None, mark)):
-            unlike = f"; others are written as {odd[0] if odd else f'--decimal {given} says'}: write all in one way"
+            how = f"as {odd[0]}" if odd else f"with --decimal {given}"
+            unlike = f"; others are written {how}: write all in one way"
         else:
             marks.setdefault(form.plain_digits(core), f"--{key} {as_option(mark)}")
     return marks, "" if marks else unlike
@@ -457,8 +458,8 @@ def _marks(words: Sequence[_Word], asked: Asked, unit: bool) -> NumberForm:
     if chosen.thousands and asked.decimal == chosen.thousands:
         shown = next((word for word in words if re.search(chosen.separators, word.core)), words[0])
         problem = (
-            f"--decimal {chosen.thousands}: expected such numbers, got {shown.text!r}, where {chosen.thousands!r} "
-            "separates thousands: leave the option out"
+            f"--decimal {chosen.thousands}: expected this mark in numbers, got {shown.text!r}, where "
+            f"{chosen.thousands!r} separates thousands: leave the option out"
         )
         return NumberForm(asked.dialect, problem, shown.text)
     decimal = "." if asked.decimal == "." and not chosen.thousands else chosen.decimal

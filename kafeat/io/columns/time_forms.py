@@ -154,7 +154,7 @@ def _unread(
     if least and (sum(own) >= MOSTLY * len(some) or every >= least):
         any_form = any(has[some.index(other)] for has in have) if other in some else True
         advice = "write all in one form" if any_form else missed([other])
-        return f"looks like times, of which some, such as {odd}, are not as {form}: {advice}"
+        return f"looks like times, but some, such as {odd}, are not in the form {form}: {advice}"
     return ""
 
 

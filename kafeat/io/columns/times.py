@@ -183,7 +183,7 @@ def time_pattern(form: object) -> re.Pattern[str]:
     if len(set(signs)) < len(signs):  # %a%a would try every split of a text
         raise ValueError(once)
     if form not in EPOCHS:
-        clock = set("HI") & set(letters) and not set("Yymbd") & set(letters)  # a time of day, of 1970-01-01
+        clock = set("HI") & set(letters) and not set("Yymbd") & set(letters)  # its date is 1970-01-01
         dated = clock or (set("Yy") & set(letters) and set("mbB") & set(letters))
         if not dated or not set(letters) <= set(PARTS):
             raise ValueError(f"{expected}, got {form!r}")

@@ -173,7 +173,7 @@ class CsvReader(UntypedReader):
         done = -self._sniffed.skip
         with self._text.opened() as text:
             for rows, line, byte in whole_rows(self.location, text, self._delimiter, self._sniffed.block):
-                if byte and rows.startswith(BOM):  # Arrow drops a byte order mark, but here it is text
+                if byte and rows.startswith(BOM):  # this one is text: add one for Arrow to drop
                     rows = BOM + rows
                 if rows:
                     # Check first: Arrow's handler for rows of another width fails silently on text that is not UTF-8.

@@ -86,7 +86,7 @@ def sniff(
         )
     wide = f", a delimiter at the end: {wide}" if wide else layout.named_rows(rows) if header else ""
     short = layout.too_short(rows)
-    # Short or long rows are reported by the reader, which knows their numbers.
+    # Leave short and long rows to the reader, which rejects them with their row numbers.
     rows = [row for row in rows if len(row) == len(names)]
     columns = [[row[i] for row in rows] for i in range(len(names))]
     fields = guessed(names, columns, asked)
@@ -279,7 +279,7 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
         for row, text, value in zip(filled, texts, numbers, strict=True)
         if np.isnan(value) and not NOT_FINITE.fullmatch(text.strip())
     ]
-    # JSON always writes numbers with a point.
+    # JSON numbers always have a point, so only texts show how a column writes numbers.
     spelled = [text for text in texts if not isinstance(text, JsonNumber)]
     # ZIP codes have equally many digits, and some have a hyphen and more digits after them.
     zips = [*map(_STEM.fullmatch, map(str.strip, texts))] if words else []
@@ -380,7 +380,7 @@ def typed(
     types: Mapping[str, tuple[pa.DataType, Dialect | None]],
     start: int,
 ) -> pa.Table:
-    """Convert the text columns of `table` to `types`, by their dialects. Raise DataError if a value does not fit."""
+    """Convert the text columns of `table` to `types`: {name: (type, dialect)}. Raise DataError for an unfit value."""
     pairs = zip(types.items(), table.columns, strict=True)
     columns = [_typed(location, text, name, kind, start, dialect) for (name, (kind, dialect)), text in pairs]
     return pa.Table.from_arrays(

@@ -34,7 +34,7 @@ from kafeat.io.readers.text_stream import (
 from kafeat.io.storage.base import Location
 
 Row = dict[str, Any]
-"""Values by their keys: text, numbers as text, booleans and None."""
+"""A row of values by their keys. A value is a text, a number as text, a boolean or None."""
 _BOM = b"\xef\xbb\xbf"
 _MOST_CELLS = 1 << 23
 """Largest number of cells to make at a time, because rows with different keys make a huge table of a small file."""

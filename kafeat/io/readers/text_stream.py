@@ -305,7 +305,7 @@ def whole_lines(location: str, text: DecompressedStream, size: int, returns: boo
     begun: list[bytes] = []
     while data := text.read(size):
         end = data.rfind(b"\n") + 1
-        if returns and not end:  # a line feed may follow the last byte
+        if returns and not end:  # the last byte may be half of a CRLF
             end = data.rfind(b"\r", 0, -1) + 1
         if not end and text.paused:
             yield b""

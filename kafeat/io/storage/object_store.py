@@ -211,7 +211,7 @@ _KINDS: dict[str, Kind | None] = {"File": "file", "Directory": "folder", "NotFou
 
 
 def _entry(name: str, info: Any) -> Entry:
-    # The time is cut to whole seconds: a listing has fractions of a second, the metadata of one object do not.
+    # The time is cut to whole seconds: a listing has fractions of a second, but the metadata of an object has none.
     return Entry(name, int(info.size), f"{info.size:x}-{(info.mtime_ns or 0) // 10**9:x}")
 
 

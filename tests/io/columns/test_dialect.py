@@ -355,7 +355,7 @@ def test_an_option_leaves_what_the_model_knows_of_other_marks(
 
 def test_options_that_contradict_the_values_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, 'n,m\n"1,537",1\n958,2\n"1,000",3\n"2,500",4\n')
-    told = r"--decimal ,: expected such numbers, got '1,537', where ',' separates thousa"
+    told = r"--decimal ,: expected this mark in numbers, got '1,537', where ',' separates thousa"
     with pytest.raises(DataError, match=told):
         fitted(NUMBERS, path, decimal=",")
     assert features(fitted(NUMBERS, path), path)[:2] == [[1537.0, 1.0], [958.0, 2.0]]

@@ -286,6 +286,18 @@ BESIDE = {
 }
 
 
+def test_lines_of_totals_between_the_rows_are_left_out_by_the_remedy(tuned, tmp_path):
+    groups = [f"{'ab'[i % 2]};{i}.5;{i}\n" for i in range(N)]
+    sums = [f"Subtotal {i // 20};{sum(range(i, i + 20)) + 10:,};{i}.5\n" for i in range(0, N, 20)]
+    table = "".join("".join(groups[20 * i : 20 * i + 20]) + one for i, one in enumerate(sums))
+    lines = tuned(f"site;Total;y\n{table}Grand total;1,800;90\n", "y")[0]
+    assert "rows such as 21 look like lines of totals ('Subtotal 0'): sed" in lines
+    subprocess.run(re.search("sed .* > mine.clean.csv", lines)[0], shell=True, cwd=tmp_path, check=True)
+    assert (tmp_path / "mine.clean.csv").read_text() == f"site;Total;y\n{''.join(groups)}"
+    quantities = "".join(f"{['F', 'M', 'Total', 'Media'][i % 4]};{i % 7}.5;{i}\n" for i in range(N))
+    assert "look like" not in tuned(f"site;x;y\n{quantities}c;7;8\n", "y")[0]
+
+
 @pytest.mark.parametrize("case", BESIDE)
 def test_what_stands_beside_the_table_is_left_out_by_the_remedy(tuned, tmp_path, case):
     last = ["", ";"][case.startswith("columns")]

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +18,12 @@ from kafeat.io.columns.fields import Field
 from kafeat.io.columns.number_forms import TOTALS
 from kafeat.io.columns.numbers import first_no_number, to_doubles
 from kafeat.io.readers.text_stream import DecompressedStream
+from kafeat.types import Floats
 
 MOST_TITLES, _MOST_UNITS, _MOST_NAMES = 30, 6, 3
 _WORDS = re.compile(r"[^0-9]*[^\W0-9]")
 _RULE = re.compile(r"[-+|: ]*-:?[+|][-+|: ]*")
+_SUBTOTALS = re.compile(rf"{TOTALS.pattern}|.*(?:total|summe|ergebnis)|sub-?total.*", re.IGNORECASE)
 _NOTE = re.compile(r"[^\W\d]{2,}[.:]?\s")
 
 
@@ -120,7 +123,8 @@ class Layout:
             csv.writer(written, delimiter=self.delimiter, lineterminator="").writerow(again)
             renamed = self.text.through(f"sed {shell_word(f'{line}c{written.getvalue()}')}")
             return f"several columns are named {quoted(changed)}: {renamed} numbers them"
-        return self._units(full, fields, columns) or self._below(full, fields, columns)
+        found = self._units(full, fields, columns) or self._between(full, fields, columns)
+        return found or self._below(full, fields, columns)
 
     def _units(self, full: Sequence[int], fields: Sequence[Field], columns: Sequence[list[str]]) -> str:
         """Describe lines of units, or of more names, below the names. `full` are the lines with all fields."""
@@ -143,6 +147,28 @@ class Layout:
         many = "row 1 looks like a line" if count == 1 else f"rows 1 to {count} look like lines"
         them = "it" if count == 1 else "them"
         return f"{many} of units or of more names ({shown}): {shorter} leaves {them} out"
+
+    def _between(self, full: Sequence[int], fields: Sequence[Field], columns: Sequence[list[str]]) -> str:
+        """Describe lines of totals between the rows, which have a word for totals and a sum of the rows above them."""
+        named = dict[int, str]()
+        for texts in (texts for field, texts in zip(fields, columns, strict=True) if not field.numeric):
+            words = {word for word in {*texts} if _SUBTOTALS.fullmatch(word.strip())}
+            named |= {row: word.strip() for row, word in enumerate(texts) if word in words} if words else {}
+        pairs = zip(fields, columns, strict=True) if named else ()
+        numbers = [
+            to_doubles(pa.array(texts, pa.string()), one.dialect) for one, texts in pairs if one.numeric
+        ]
+        parts, last = [*pairwise([-1, *sorted(named)])], len(full) - 2
+        sums = {named[end] for x in numbers for top, end in parts if _is_sum(x[top + 1 : end], x[end], 1e-3)}
+        rows = [row for row in sorted(named) if named[row] in sums or row == last]
+        if not {*rows} - {last}:
+            return ""
+        found = "|".join(sorted({re.sub(r"[][\\.*^$()+?{}|/]", r"\\\g<0>", named[row]) for row in rows}))
+        line, mark = self._line(full[1]), f"[{self._mark}]"
+        script = rf'{line},${{/(^|{mark})[" ]*({found})[" ]*({mark}|\r?$)/d;}}'
+        shorter = self.text.through(f"sed -E {shell_word(script)}")
+        first = f"rows such as {rows[0] + 1} look like lines of totals ({named[rows[0]][:40]!r})"
+        return f"{first}: {shorter} leaves them out"
 
     def _below(self, full: Sequence[int], fields: Sequence[Field], columns: Sequence[list[str]]) -> str:
         """Describe a line of totals, and notes, below the rows."""
@@ -198,15 +224,17 @@ def totals_of(last: Sequence[str], fields: Sequence[Field], columns: Sequence[li
     blank = next((value for value in values if not any(map(str.isalnum, value))), None)
     for field, texts in zip(fields, columns, strict=True) if word is None and blank is not None else ():
         numbers = to_doubles(pa.array(texts, pa.string()), field.dialect) if field.numeric else np.zeros(1)
-        known, total = numbers[:-1][np.isfinite(numbers[:-1])], numbers[-1]
-        n = len(known)  # compare means, because a sum may overflow
-        if (
-            n > 2
-            and abs(total) > np.abs(known).max()
-            and np.isclose((known / n).sum(), total / n, rtol=1e-9, atol=0.0)
-        ):
+        if len(numbers) > 3 and _is_sum(numbers[:-1], numbers[-1], 1e-9):
             return blank
     return word
+
+
+def _is_sum(numbers: Floats, total: float, within: float) -> bool:
+    """Return true if `total` is the sum of at least two of the numbers that are finite, and larger than each."""
+    known = numbers[np.isfinite(numbers)]
+    n = len(known)  # compare means, because a sum may overflow
+    larger = n > 1 and abs(total) > np.abs(known).max()
+    return bool(larger and np.isclose((known / n).sum(), total / n, rtol=within, atol=0.0))
 
 
 def line_of_names(rows: Sequence[list[str]], first: int = 0) -> int:

@@ -90,17 +90,22 @@ def is_data_set(location: Location) -> bool:
 
 
 def _is_table(location: Location) -> bool:
-    """Return true for a .txt file that is a table: its first line has several fields and does not name a file."""
+    """Return true for a .txt file that is a table: its first line has several fields and does not name a file.
+
+    Fields may be separated by blanks if the next line has as many, and the lines do not end like names of data files.
+    """
     if not location.path.lower().endswith(".txt"):
         return False
     with location.open() as file:
-        line = re.split(b"[\r\n]", file.read(1 << 16) or b"")[0].decode(errors="replace")
+        text = (file.read(1 << 16) or b"").decode(errors="replace")
+    line, *more = re.split("[\r\n]+", text)[:2]
     named = (
         _is_whole(line)
         or line.startswith("#")
         or (_can_be(line) and location.parent.join(line).entry() is not None)
     )
-    return not named and re.search("[,;\t|]", line) is not None
+    widths = {len(one.split()) * (not suffix_of(LocalPath(one))) for one in (line, *more)}
+    return not named and (re.search("[,;\t|]", line) is not None or (len(widths) == 1 and max(widths) > 1))
 
 
 def must_exist(location: Location) -> None:

@@ -343,6 +343,17 @@ def test_accents_before_small_letters_are_not_chinese(tuned):
     assert "; --encoding latin-1 reads" in tuned(text, "y", code=3, encoding="latin-1")
 
 
+def test_a_table_of_blanks_in_a_txt_is_no_list_of_files(tuned, tmp_path):
+    text = "a y\n" + rows([f"{half:8}" for half in HALVES], Y).replace(";", " ")
+    told = shlex.split(re.search("name the format: (.*)", tuned(text, "y", name="x.txt", code=2))[1])
+    remedy = re.search("(sed .*) writes commas", tuned(text, "y", *told, name="x.txt", code=3))[1]
+    subprocess.run(remedy, shell=True, cwd=tmp_path, check=True)
+    made = (tmp_path / "x.clean.txt").read_bytes()
+    assert "label: numbers (60 " in tuned(made, "y", *told, name="x.clean.txt")[0]
+    listed = "no such file.csv\nnor this one.csv\n"
+    assert "expected a file, got none of" in tuned(listed, "y", name="x.txt", code=3)
+
+
 def test_a_file_of_a_data_set_by_folders_names_the_folder(run, in_process, tmp_path):
     for year in (2023, 2024):
         (folder := tmp_path / "data" / f"year={year}").mkdir(parents=True)

@@ -122,6 +122,10 @@ class Table:
         """Add absent columns to the fields if later rows may have them."""
         return
 
+    def error(self, problem: str) -> DataError:
+        """Return the error about a problem of the whole table."""
+        return DataError(f"{self.location}: {problem}")
+
     def refusal(self, column: str, problem: str) -> DataError:
         """Return the error about a problem of one column."""
         return self.refusals({column: problem})
@@ -172,8 +176,8 @@ def require(table: Table, requested: Iterable[str], origin: str | None = None) -
         more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
         has = ", ".join(map(shown, known[:12])) + (", ..." if len(known) > 12 else "")
         prefix = f"{origin}: " if origin else ""
-        raise DataError(
-            f"{table.location}: {prefix}expected the {'column' if len(missing) == 1 else 'columns'} {hints}{more}, "
+        raise table.error(
+            f"{prefix}expected the {'column' if len(missing) == 1 else 'columns'} {hints}{more}, "
             f"got {has or 'none'}{_folder(table, missing, free, origin)}{_advice(table)}"
         )
 
@@ -209,8 +213,8 @@ def refuse_slips(table: Table, absent: Iterable[str], features: Iterable[str], o
     for name in absent:
         meant = near(name, features, NEAR)
         if meant is not None:
-            raise DataError(
-                f"{table.location}: {origin}: expected the column {quoted(name)} "
+            raise table.error(
+                f"{origin}: expected the column {quoted(name)} "
                 f"(did you mean {quoted(meant)}?); remove the name if it is meant to be absent"
             )
 

@@ -132,13 +132,10 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm:
     other = next((word for word in words if word.of_amount and word.units and word.units not in same), None)
     if taken and other is not None and (own or (unit and taken[0].of_amount)):
         both = f"{taken[0].text[:40]!r} and {other.text[:40]!r}"
-        advice = _advice(words) or _advice([taken[0], other])
+        told = f"write all in one{_advice(words) or _advice([taken[0], other])}"
         if few and not own:
-            note = f"values such as {both} have several units: write all in one{advice}"
-            return NumberForm(note=note)
-        return NumberForm(
-            asked.dialect, f"expected one unit, got {both}: write all in one{advice}", other.text
-        )
+            return NumberForm(note=f"values such as {both} have several units: {told}")
+        return NumberForm(asked.dialect, f"expected one unit, got {both}: {told}", other.text)
     if few:
         return NumberForm()
     if unit and not all(word.known for word in taken):
@@ -148,14 +145,9 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm:
         if count < _NEARLY_ALL * len(values):
             return _of_many_forms(words, [*counts])
         first, but = taken[0], f", {min(others)[:40]!r} is not" if others else ""
-        worth = worth_of([unit])
-        read = (
-            f"{options('unit', worth)} reads them"
-            if worth
-            else f"{options('unit', unit)} reads {first.core} of it"
-        )
-        note = f"values such as {first.text[:40]!r} are no numbers{but}; {read}"
-        return NumberForm(note=note)
+        worth = options("unit", worth_of([unit]))
+        read = f"{worth} reads them" if worth else f"{options('unit', unit)} reads {first.core} of it"
+        return NumberForm(note=f"values such as {first.text[:40]!r} are no numbers{but}; {read}")
     form = _marks(taken, asked, bool(unit))
     units = tuple(dict.fromkeys(given_as.get(part, part) for one in same for part in one))
     bare = bool(own) or (not units and any(MINUS in word.text or word.dashes for word in taken))
@@ -164,10 +156,8 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm:
     dialect = replace(found, units=units, bare=bare, brackets=brackets, trailing=bool(trailing))
     leading = next((word.text for word in taken if re.match(rf"[^0-9]*[(\-{MINUS}]", word.text)), "")
     if trailing and leading:
-        both = f"{leading[:40]!r} and {trailing[:40]!r}"
-        return NumberForm(
-            dialect, f"expected one way to write a minus, got {both}: write one of the two", trailing
-        )
+        both = f"expected one way to write a minus, got {leading[:40]!r} and {trailing[:40]!r}"
+        return NumberForm(dialect, f"{both}: write one of the two", trailing)
     alike = [one for one in own if not {*map(given_as.get, one)} - {*one}]
     return form._replace(dialect=dialect, note=_of_one_scale(alike, taken))
 
@@ -237,9 +227,7 @@ def _word(text: str, asked_units: Sequence[str], tails: Sequence[str] = ()) -> _
 
     The text after it may be one of the `tails`, or a flag, even if it contains digits, signs or brackets.
     """
-    if len(text) >= _LONGEST:
-        return None
-    if _CLOCK.fullmatch(text):
+    if len(text) >= _LONGEST or _CLOCK.fullmatch(text):
         return None
     flag = _FLAG_BEHIND.search(text)
     flags = [flag[0]] if flag and text.find("(") in (-1, flag.start()) else []
@@ -269,11 +257,9 @@ def _word(text: str, asked_units: Sequence[str], tails: Sequence[str] = ()) -> _
     known = asked or (first if before and not after else not before and is_unit("", after))
     beside = inner or " " in before or text[match.start(4) - 1] not in BLANKS  # names: B-02, Main Street 5
     name = before and beside and not FLAG.fullmatch(before)
-    return (
-        None
-        if name and not (known or first)
-        else _Word(text, core, units, known, match[1] is not None, bool(minus), bool(dashes))
-    )
+    if name and not (known or first):
+        return None
+    return _Word(text, core, units, known, match[1] is not None, bool(minus), bool(dashes))
 
 
 def respelled(text: str) -> str:
@@ -291,12 +277,16 @@ def respelled(text: str) -> str:
     return "".join(str(unicodedata.decimal(char, char)) for char in wide).translate(_OTHER_MARKS)
 
 
+def _respelled_number(text: str) -> str:
+    """Return the number that a text is in another spelling, or an empty text."""
+    plain = respelled(text)
+    return plain if plain != text and _word(plain, ()) is not None else ""
+
+
 def note_of(texts: Sequence[str]) -> str:
     """Return a remark about a column of text whose values are mostly numbers in another spelling."""
     some = [*dict.fromkeys(map(str.strip, texts))][:_SOME]
-    known = {
-        text: plain for text in some if (plain := respelled(text)) != text and _word(plain, ()) is not None
-    }
+    known = {text: plain for text in some if (plain := _respelled_number(text))}
     if 2 * len(known) <= len(some):
         return ""
     text, plain = next(iter(known.items()))
@@ -381,14 +371,11 @@ def _of_word(text: str, dialect: Dialect, cells: Cells, null: str) -> str:
         return f"; {odd_rows or 'leave the line out if it is one of totals'}"
     if _YES_OR_NO.fullmatch(text) and any(map(_BOOLEAN.fullmatch, [text, *texts])):
         return "; write 1 for yes and 0 for no"
+    power, plain = POWER.fullmatch(text), _respelled_number(text)
     found = [] if text.startswith("#") else re.findall(_WITHIN, text)  # the 5 of `5 - very good`
-    if (plain := respelled(text)) != text and _word(plain, ()) is not None:
-        found = [plain]
-    if power := POWER.fullmatch(text):
-        found = [f"{power[1]}e{power[2]}"]
-    [number, *more] = found or [""]
+    found = [f"{power[1]}e{power[2]}"] if power else [plain] if plain else found
     numbers = [one for one in texts if re.match(dialect.forms, one)]
-    remedy = f"; write {number} if it is that number" if number and not more else ""
+    remedy = f"; write {found[0]} if it is that number" if len(found) == 1 else ""
     several = re.fullmatch("[0-9]+(?:[,;|] ?[0-9]+){2,}", text)  # answers such as 1,3,4
     whole = not any("." in one or "," in one for one in numbers)
     return remedy + cells.kept * bool(numbers and (several or whole)) + null
@@ -406,18 +393,12 @@ def _by_mark(
     words = [word.core for word in (_word(text, [*dialect.factors]) for text in texts) if word is not None]
     others = sorted(filter(dialect.number.fullmatch, words))
     for form in sorted(_FORMS, key=lambda form: not form.thousands):
-        key = "thousands" if form.thousands and re.search(form.separators, core) else "decimal"
-        if not form.number.fullmatch(core) or (key == "decimal") != (form.thousands == ""):
+        key = "thousands" if form.thousands else "decimal"
+        if not form.number.fullmatch(core) or (form.thousands and not re.search(form.separators, core)):
             continue
         mark = getattr(form, key)
-        odd = min(
-            (
-                [other for other in others if not one.number.fullmatch(other)]
-                for one in _FORMS
-                if getattr(one, key) == mark
-            ),
-            key=len,
-        )
+        same = (one.number for one in _FORMS if getattr(one, key) == mark)
+        odd = min(([other for other in others if not number.fullmatch(other)] for number in same), key=len)
         if odd or (key == "decimal" and given not in (None, mark)):
             how = f"as {odd[0]}" if odd else f"with --decimal {given}"
             unlike = f"; others are written {how}: write all in one way"
@@ -443,8 +424,8 @@ def _marks(words: Sequence[_Word], asked: Asked, unit: bool) -> NumberForm:
     chosen = next((form for form in fit if _as_asked(form, asked)), fit[0])
     plain = next((form for form in fit if not form.thousands), None)
     grouped = next((form for form in fit if plain and form.thousands and _differ(words, plain, form)), None)
-    large = [word for word in words if grouped and re.search(grouped.separators, word.core)]
     if plain is not None and grouped is not None:
+        large = [word for word in words if re.search(grouped.separators, word.core)]
         mark, told = grouped.thousands, asked.decimal == grouped.decimal
         whole = [len(word.core) for word in words if word.core.isdigit()]
         sure = bool(whole) and max(whole) < 4 and len(large) >= _LEAST_LARGE and (mark == "," or told)
@@ -480,12 +461,9 @@ def unclear(text: str, mark: str, commas: bool) -> str:
     `commas` is true if other numbers have decimal commas.
     """
     core = re.sub(rf"[^0-9{mark}]", "", text)
-    plain = core.replace(mark, ".")
-    other = (
-        f"if it is {plain}, write {core.replace(mark, ',')}, as others have decimal commas"
-        if commas and mark == "."
-        else f"--decimal {mark} reads {plain}"
-    )
+    plain, other = core.replace(mark, "."), f"--decimal {mark} reads {core.replace(mark, '.')}"
+    if commas and mark == ".":
+        other = f"if it is {plain}, write {core.replace(mark, ',')}, as others have decimal commas"
     return (
         f"expected a number, got {text!r}, where a decimal mark and a thousands separator look alike: "
         f"--thousands {mark} reads {core.replace(mark, '')}; {other}"

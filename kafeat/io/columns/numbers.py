@@ -31,9 +31,8 @@ def far_ends(known: Floats, marks: Collection[float] = ()) -> list[float]:
     """
     ends = {float(known.min()), float(known.max())} if len(known) else set[float]()
     ends &= {*marks} if marks else ends
-    others = (
-        known[~np.isin(known, [*(marks or ends)])] / 2.0 if ends else known[:0]
-    )  # halves, so that differences do not overflow
+    # Halves, so that differences do not overflow.
+    others = known[~np.isin(known, [*(marks or ends)])] / 2.0 if ends else known[:0]
     spread = np.ptp(others) if len(others) else 0.0
     distances = {end: np.abs(others - end / 2.0).min(initial=np.inf) for end in ends}
     return [end for end in ends if (known == end).sum() > 1 and distances[end] > spread > 0.0]
@@ -46,20 +45,14 @@ def storage_of(kind: pa.DataType) -> pa.DataType:
 
 def is_number(kind: pa.DataType) -> bool:
     """Return true if values of the type are read as numbers."""
-    if pa.types.is_dictionary(kind):
-        return is_number(kind.value_type)
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_decimal(kind)
-    )
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    checks = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return any(check(kind) for check in checks)
 
 
 def is_text(kind: pa.DataType) -> bool:
     """Return true if values of the type are text."""
-    if pa.types.is_dictionary(kind):
-        return is_text(kind.value_type)
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 

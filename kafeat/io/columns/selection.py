@@ -11,7 +11,7 @@ from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.contract.ngrams import BUCKETS
 from kafeat.contract.step import DOUBLE
 from kafeat.contract.traits import ColumnTraits
-from kafeat.errors import DataError, quoted
+from kafeat.errors import quoted
 from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.dialect import ISO, KEEP, NOTHING_ASKED
@@ -57,9 +57,7 @@ def choose(
     for field, kind, _ in steps:
         _check_feature(table, field, kind)
     if not fields:
-        raise DataError(
-            f"{table.location}: expected at least one numeric feature column, got none{_texts(table)}"
-        )
+        raise table.error(f"expected at least one numeric feature column, got none{_texts(table)}")
     forms = {field.name: times_of(table, field) for field, kind, _ in steps if kind == "date_parts"}
     unread = [field for field, kind, _ in steps if not kind]
     refuse_unclear(table, [*unread, *fields_of(table, labels)], forms, missing, labels)
@@ -75,9 +73,7 @@ def _expansions(table: Table, requested: Iterable[str], origin: str) -> Iterator
     for request, found in expand(requested, (field.name for field in table.fields)):
         matched = found if found == [request] else [name for name in found if name not in table.row_names]
         if not matched and is_pattern(request):
-            raise DataError(
-                f"{table.location}: {origin}: expected columns that match {quoted(request)}, got none"
-            )
+            raise table.error(f"{origin}: expected columns that match {quoted(request)}, got none")
         yield request, matched or [request]
 
 
@@ -245,8 +241,8 @@ def match(table: Table, columns: Columns, not_features: Sequence[str], origin: s
     found = Columns(tuple(map(_column, fields)), table.positional, _width(table), columns.missing)
     texts = any(column.text for column in columns.features)
     if found.n_features != columns.n_features and not (texts and len(fields) == len(columns.features)):
-        raise DataError(
-            f"{table.location}: expected {columns.n_features} feature columns, got {found.n_features}"
+        raise table.error(
+            f"expected {columns.n_features} feature columns, got {found.n_features}"
             f"{_texts(table)}; columns without names are matched by position: "
             "remove a column that is not a feature, or name it as the label or in --keep"
         )
@@ -256,9 +252,7 @@ def match(table: Table, columns: Columns, not_features: Sequence[str], origin: s
         return _read_as(table, columns, fields)
     if not columns.plain:
         some = "times" if columns.times else "categories" if any(columns.n_categories) else "texts"
-        raise DataError(
-            f"{table.location}: expected one column for every feature, because some are {some}, got lists"
-        )
+        raise table.error(f"expected one column for every feature, because some are {some}, got lists")
     return _as_asked(table, found)
 
 

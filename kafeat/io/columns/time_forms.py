@@ -104,9 +104,8 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     words = _present(texts, asked)
     some = words[:_SOME]
     found = [(word[:3].lower(), match[1]) for word in some if (match := _WEEKDAY.match(word))]
-    days = [
-        mark for word, mark in found if mark != " " or word not in MONTHS
-    ]  # in `Jul 31` the word is a month, in `mar, 31` a weekday (Spanish martes)
+    # In `Jul 31` the word is a month, in `mar, 31` a weekday (Spanish martes).
+    days = [mark for word, mark in found if mark != " " or word not in MONTHS]
     weekday = f"%a{days[0]}" if 2 * len(days) > len(some) else ""
     dates = (_WEEKDAY.sub("", word, count=1) if weekday else word for word in some)
     marks = {(match[1], len(match[2])) for match in map(_THREE_NUMBERS.fullmatch, dates) if match}
@@ -128,9 +127,8 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     alike = [form for form in have if any(own) and have[form] == own]  # they read the same texts
     if best in asked.dates or len(alike) < 2:
         return Guess(best, share, "", note)
-    alike = [
-        form for form in alike if not form.removeprefix(weekday).startswith("%y") or "-" in form
-    ]  # a year of two digits comes first only with hyphens, as in 24-12-31
+    # A year of two digits comes first only with hyphens, as in 24-12-31.
+    alike = [form for form in alike if not form.removeprefix(weekday).startswith("%y") or "-" in form]
     alike.sort(key=lambda form: "%m" in form.partition("%d")[0])  # forms with the day first come first
     problem = (
         f"expected a time, got {words[own.index(True)]!r}, and no value tells the day from the month"
@@ -152,8 +150,8 @@ def _unread(
         if len(found) >= least > 0 and (forms or "{form}" not in said):
             return said.format(word=odd, form=shell_word([*forms, ""][0]))
     if least and (sum(own) >= MOSTLY * len(some) or every >= least):
-        any_form = any(has[some.index(other)] for has in have) if other in some else True
-        advice = "write all in one form" if any_form else missed([other])
+        unread = other in some and not any(has[some.index(other)] for has in have)
+        advice = missed([other]) if unread else "write all in one form"
         return f"looks like times, but some, such as {odd}, are not in the form {form}: {advice}"
     return ""
 
@@ -201,15 +199,12 @@ def far_times(texts: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
 
 def spell_time_problem(value: object, dialect: Dialect, cells: Cells = ANYWHERE) -> str:
     """Return the message about a value that is not a time."""
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return "expected a time such as 2024-02-29 or 2024-02-29T12:30:00Z, got null"
-    if not isinstance(value, str):
-        return f"expected a time such as 2024-02-29 or 2024-02-29T12:30:00Z, got {value}"
+    such = "such as 2024-02-29 or 2024-02-29T12:30:00Z"
+    if not isinstance(value, str) or not value.strip():
+        return f"expected a time {such}, got {'null' if value is None or isinstance(value, str) else value}"
     if dialect.is_missing(value):
         return f"expected a time, got {value[:60]!r}, which is read as null"
-    form = (
-        "such as 2024-02-29 or 2024-02-29T12:30:00Z" if dialect.dates in ("", ISO) else f"as {dialect.dates}"
-    )
+    form = such if dialect.dates in ("", ISO) else f"as {dialect.dates}"
     if dialect.timezone != KEEP and re.search(rf"[0-9] ?(?:{ZONES})$", value.strip()):
         return (
             f"expected a time {form}, got {value[:60]!r}; write an offset such as +01:00 in the place of the name of "

@@ -293,8 +293,8 @@ class Reader(Table, ABC):
         place, stamp = self.origin
         entry = place.entry()
         if entry is None or entry.stamp != stamp:
-            changed = DataError(
-                f"{self.location}: expected a file that stays as it is, got one that changed while it was read"
+            changed = self.error(
+                "expected a file that stays as it is, got one that changed while it was read"
             )
             changed.retry = True
             raise changed

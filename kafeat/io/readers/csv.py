@@ -13,7 +13,7 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from kafeat.errors import DataError, UsageError, spell_row
+from kafeat.errors import UsageError, spell_row
 from kafeat.io.columns.dialect import NOTHING_ASKED, UTF8, Asked, Dialect, check_delimiter
 from kafeat.io.columns.fields import indices_of
 from kafeat.io.data_set import Keys
@@ -138,23 +138,22 @@ class CsvReader(UntypedReader):
             if asked.encoding == _LATIN_1 and _CONTROLS.search(text.look(LOOK)):
                 name = encoding_of(text.head.decode(UTF8, "ignore").encode(_LATIN_1))
                 if name != "latin-1":
-                    raise DataError(
-                        f"{self.location}: expected text in latin-1, got control characters: --encoding {name} reads "
-                        "them"
+                    raise self.error(
+                        f"expected text in latin-1, got control characters: --encoding {name} reads them"
                     )
             if doubted and is_utf8(text.look(LOOK), asked.encoding):  # the encoding comes from a model
-                raise DataError(
-                    f"{self.location}: expected text in {asked.encoding}, as the model was fitted on, got UTF-8: "
+                raise self.error(
+                    f"expected text in {asked.encoding}, as the model was fitted on, got UTF-8: "
                     f"--encoding utf-8 reads it, or --encoding {asked.encoding} if it only looks like UTF-8"
                 )
             line = _SEP.match(text.look(_LONGEST_SEP))
             if line is not None and delimiter in (None, line[1].decode()):
                 delimiter, self._text.skipped = line[1].decode(), line.end()
                 text.drop(line.end())
-            self._delimiter = delimiter or found_delimiter(self.location, text, usual)
+            self._delimiter = delimiter or found_delimiter(text, usual)
             recorded = "," if self._delimiter == delimiter_of(location, ",") else self._delimiter
             asked = replace(asked, delimiter=recorded)
-            self._sniffed = sniff(self.location, text, self._delimiter, header, asked, seen or ())
+            self._sniffed = sniff(text, self._delimiter, header, asked, seen or ())
             self.misread = (not_utf8(text.head, whole=False) or "") if asked.encoding == UTF8 else ""
         self.fields, self.asked, self.odd_rows = self._sniffed.fields, asked, self._sniffed.odd_rows
         self.rows = 0 if self._sniffed.empty else None
@@ -172,20 +171,20 @@ class CsvReader(UntypedReader):
         """Yield batches of text. The header is read as a row and dropped, because names may be repeated or quoted."""
         done = -self._sniffed.skip
         with self._text.opened() as text:
-            for rows, line, byte in whole_rows(self.location, text, self._delimiter, self._sniffed.block):
+            for rows, line, byte in whole_rows(text, self._delimiter, self._sniffed.block):
                 if byte and rows.startswith(BOM):  # this one is text: add one for Arrow to drop
                     rows = BOM + rows
                 if rows:
                     # Check first: Arrow's handler for rows of another width fails silently on text that is not UTF-8.
                     problem = not_utf8(rows, line, byte) if wanted.set_aside else None
                     if problem is not None:
-                        raise DataError(f"{self.location}: {problem}")
+                        raise self.error(f"{problem}")
                     try:
                         table = self._parsed(rows, indices, wanted.set_aside, broken, done)
                     except pa.ArrowInvalid as error:
                         problem = not_utf8(rows, line, byte) if "UTF8" in str(error) else None
                         problem = problem or self._damage(str(error), rows, done)
-                        raise DataError(f"{self.location}: {problem}") from error
+                        raise self.error(f"{problem}") from error
                     yield from table.slice(max(0, -done)).to_batches()
                     done += table.num_rows
                 if text.paused:

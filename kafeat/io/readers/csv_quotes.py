@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafeat.errors import DataError
 from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, whole_lines
 
 _QUOTE, _LF, _CR = b'"\n\r'
@@ -39,15 +38,13 @@ _WITHIN = re.compile(b'[^"]*+(?:""[^"]*+){0,4096}')
 """The text after an opening quote, up to the quote that closes the value."""
 
 
-def whole_rows(
-    location: str, text: DecompressedStream, delimiter: str, size: int
-) -> Iterator[tuple[bytes, int, int]]:
+def whole_rows(text: DecompressedStream, delimiter: str, size: int) -> Iterator[tuple[bytes, int, int]]:
     """Yield whole rows as bytes, about `size` at a time or up to a pause, with the line and byte where they begin."""
     quotes, held, line, at = Quotes(delimiter), list[bytes](), 1, 0
-    for lines in whole_lines(location, text, size, returns=True):
+    for lines in whole_lines(text.location, text, size, returns=True):
         problem = quotes.problem(lines) if lines else None
         if problem is not None:
-            raise DataError(f"{location}: {problem}")
+            raise text.error(f"{problem}")
         end = quotes.complete if lines else 0
         if end or not quotes.inside:
             rows = b"".join([*held, lines[:end]])
@@ -56,13 +53,13 @@ def whole_rows(
             line += rows.count(quotes.line_end) if rows else 0
         held.append(lines[end:])
         if sum(map(len, held)) > LONGEST:
-            raise DataError(
-                f"{location}: line {line}: expected a row of less than {LONGEST} bytes, got a longer one; is a quote "
+            raise text.error(
+                f"line {line}: expected a row of less than {LONGEST} bytes, got a longer one; is a quote "
                 "left open?"
             )
     if quotes.inside:
-        raise DataError(
-            f"{location}: line {quotes.opened}: expected a quote that closes the value opened in this line, got none"
+        raise text.error(
+            f"line {quotes.opened}: expected a quote that closes the value opened in this line, got none"
         )
 
 

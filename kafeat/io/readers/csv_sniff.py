@@ -53,7 +53,6 @@ class CsvHead:
 
 
 def sniff(
-    location: str,
     text: DecompressedStream,
     delimiter: str,
     header: bool,
@@ -64,13 +63,13 @@ def sniff(
 
     At a pause of a pipe, the rows so far are enough if the columns in `seen` have values (all without a header).
     """
-    lines = _first_rows(location, text, delimiter, seen if header else None)
+    lines = _first_rows(text, delimiter, seen if header else None)
     first = next((index for index, line in enumerate(lines) if line), None)
     if first is None:
-        raise DataError(f"{location}: expected {'a header line' if header else 'rows'}, got an empty file")
+        raise text.error(f"expected {'a header line' if header else 'rows'}, got an empty file")
     layout = Layout(text, delimiter, lines, first)
     if header and (advice := layout.no_names()):
-        raise DataError(f"{location}: {advice}")
+        raise text.error(f"{advice}")
     names = lines[first] if header else [f"c{i}" for i in range(layout.width)]
     # With one column, a blank line is a missing value. With more, it is ignored.
     blanks = len(names) == 1
@@ -80,8 +79,8 @@ def sniff(
     empty = text.whole and not rows
     wide = layout.too_wide(rows)
     if wide and all(len(row) > len(names) for row in rows):
-        raise DataError(
-            f"{location}: expected {len(names)} fields in each row, as in the line of names, got a delimiter at the "
+        raise text.error(
+            f"expected {len(names)} fields in each row, as in the line of names, got a delimiter at the "
             f"end of each: {wide}"
         )
     wide = f", a delimiter at the end: {wide}" if wide else layout.named_rows(rows) if header else ""
@@ -95,7 +94,7 @@ def sniff(
     return CsvHead(fields, tuple(columns), block, skip, empty, blanks, odd_rows, wide, short)
 
 
-def found_delimiter(location: str, text: DecompressedStream, usual: str) -> str:
+def found_delimiter(text: DecompressedStream, usual: str) -> str:
     """Return the delimiter that splits all lines into equally many fields, or `usual` if there is none.
 
     Titles above the line of names and notes at the end of the file do not count.
@@ -106,18 +105,18 @@ def found_delimiter(location: str, text: DecompressedStream, usual: str) -> str:
     first = re.split(rb"[\r\n]", head.lstrip(b"\r\n"), maxsplit=1)[0]
     where = first if re.search(b"[,;\t|]", first) else head  # the first line may be a title
     marks = [usual, *(mark for mark in ",;\t|" if mark != usual and mark.encode() in where)]
-    even = [mark for mark in marks if _even(location, head, mark, text.whole)] if len(marks) > 1 else []
+    even = [mark for mark in marks if _even(text, head, mark)] if len(marks) > 1 else []
     if len(even) > 1:
-        raise DataError(
-            f"{location}: expected one delimiter, got {' and '.join(map(repr, even))}, each of which gives every line "
+        raise text.error(
+            f"expected one delimiter, got {' and '.join(map(repr, even))}, each of which gives every line "
             f"the same number of fields: {' or '.join(f'--delimiter {as_option(mark)}' for mark in even)}"
         )
     return even[0] if even else usual
 
 
-def _even(location: str, head: bytes, mark: str, whole: bool) -> bool:
+def _even(text: DecompressedStream, head: bytes, mark: str) -> bool:
     try:
-        rows = _parsed(location, head, mark, whole)
+        rows = _parsed(text, head, mark)
     except DataError:
         return False
     rows = [row for row in rows if row]
@@ -129,20 +128,16 @@ def _even(location: str, head: bytes, mark: str, whole: bool) -> bool:
     return len({*widths}) == 1 and widths[0] > 1
 
 
-def _first_rows(
-    location: str, text: DecompressedStream, delimiter: str, seen: Collection[str] | None
-) -> list[list[str]]:
+def _first_rows(text: DecompressedStream, delimiter: str, seen: Collection[str] | None) -> list[list[str]]:
     """Return the rows in the first bytes. More bytes are read until there are two rows, or enough rows at a pause."""
-    for head, paused in growing(location, text, "CSV"):
+    for head, paused in growing(text, "CSV"):
         # `_parsed` drops the last row. At a pause it may be whole: `|` begins another. A final CR may be half a CRLF.
         known = head.removesuffix(b"\r") + b"|" if paused else head
-        rows = _parsed(location, known, delimiter, text.whole)
+        rows = _parsed(text, known, delimiter)
         count = sum(map(bool, rows))
         if _show(rows, seen) if paused else count >= 2 or text.whole:
             return rows
-    raise DataError(
-        f"{location}: expected rows of less than {LONGEST} bytes, got a longer one; is a quote left open?"
-    )
+    raise text.error(f"expected rows of less than {LONGEST} bytes, got a longer one; is a quote left open?")
 
 
 def _show(rows: list[list[str]], seen: Collection[str] | None) -> bool:
@@ -155,15 +150,15 @@ def _show(rows: list[list[str]], seen: Collection[str] | None) -> bool:
     return all(any(row[i] for row in filled) for i in places)
 
 
-def _parsed(location: str, head: bytes, delimiter: str, whole: bool) -> list[list[str]]:
+def _parsed(text: DecompressedStream, head: bytes, delimiter: str) -> list[list[str]]:
     # The reader rejects invalid UTF-8, wherever it occurs.
-    text = head.decode("utf-8-sig", errors="replace")
+    decoded = head.decode("utf-8-sig", errors="replace")
     csv.field_size_limit(LONGEST * 2)
     try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+        rows = list(csv.reader(io.StringIO(decoded, newline=""), delimiter=delimiter))
     except csv.Error as error:
-        raise DataError(f"{location}: expected CSV, got: {error}") from error
-    return rows if whole else rows[:-1]
+        raise text.error(f"expected CSV, got: {error}") from error
+    return rows if text.whole else rows[:-1]
 
 
 def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) -> tuple[Field, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafeat.errors import DataError, quoted, spell_row
+from kafeat.errors import quoted, spell_row
 from kafeat.io.columns.dialect import NOTHING_ASKED, Asked, Dialect
 from kafeat.io.columns.fields import Field, indices_of, listed
 from kafeat.io.data_set import Keys
@@ -63,7 +63,7 @@ class JsonlReader(UntypedReader):
         At a pause of a pipe, the rows so far are enough if all keys in `seen` have values.
         """
         lines = list[bytes]()
-        for head, paused in growing(self.location, text, "JSON lines"):
+        for head, paused in growing(text, "JSON lines"):
             head = head.removeprefix(_BOM)
             lines = _lines(head if text.whole else head[: head.rfind(b"\n") + 1])
             rows, problems = _parsed(lines, JsonNumber) if paused else ([], {})
@@ -71,13 +71,13 @@ class JsonlReader(UntypedReader):
             if text.whole or (len(problems) < len(rows) and not unseen if paused else lines):
                 break
         else:
-            raise DataError(f"{self.location}: expected lines of less than {LONGEST} bytes, got a longer one")
+            raise self.error(f"expected lines of less than {LONGEST} bytes, got a longer one")
         self._whole = text.whole
         self.rows = None if lines else 0
         rows, problems = _parsed(lines, JsonNumber)
         if lines and len(problems) == len(lines):
             advice = "" if problems[0].startswith("key") else "; jq -c writes one object per line"
-            raise DataError(f"{self.location}: {spell_row(0)}: {problems[0]}{advice}")
+            raise self.error(f"{spell_row(0)}: {problems[0]}{advice}")
         return rows
 
     def add_keys(self, keys: Keys) -> None:
@@ -127,7 +127,7 @@ class JsonlReader(UntypedReader):
                     if row == len(lines) - 1 and piece.endswith(lines[row]) and not _is_json(lines[row]):
                         raise cut_off(self.location, spell_row(done + row), problem)
                     if not wanted.set_aside:
-                        raise DataError(f"{self.location}: {spell_row(done + row)}: {problem}")
+                        raise self.error(f"{spell_row(done + row)}: {problem}")
                     broken[done + row] = problem, lines[row].decode(errors="replace")
                 height = max(1, _MOST_CELLS // max(1, len(names)))
                 for at in range(0, len(rows), height):
@@ -139,9 +139,7 @@ class JsonlReader(UntypedReader):
                 if text.paused:
                     yield None
         if unseen:
-            raise DataError(
-                f"{self.location}: expected {listed(sorted(unseen))} in at least one row, got none"
-            )
+            raise self.error(f"expected {listed(sorted(unseen))} in at least one row, got none")
 
 
 def _lines(text: bytes) -> list[bytes]:

@@ -198,7 +198,7 @@ class LibsvmReader(TextReader):
     def _look(self, text: DecompressedStream) -> None:
         head = text.look(LOOK)
         if not head:
-            raise DataError(f"{self.location}: expected rows, got an empty file")
+            raise self.error("expected rows, got an empty file")
         refuse_binary(self.location, head, "LIBSVM")
         whole = head + b"\n" if text.whole else head[: head.rfind(b"\n") + 1]
         labels = parsed(tidied(whole)).labels
@@ -216,10 +216,10 @@ class LibsvmReader(TextReader):
             entries = parsed(lines)
             if entries.broken:
                 first = min(entries.broken)
-                raise DataError(f"{self.location}: {spell_row(row + first)}: {entries.broken[first][0]}")
+                raise self.error(f"{spell_row(row + first)}: {entries.broken[first][0]}")
             width, row = max(width, int(entries.columns.max(initial=-1)) + 1), row + rows
         if row and not width:
-            raise DataError(f"{self.location}: expected at least one index:value, got labels only")
+            raise self.error("expected at least one index:value, got labels only")
         view.fields = self._fields(width or None)
         return view
 

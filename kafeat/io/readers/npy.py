@@ -13,7 +13,6 @@ from typing import IO, Any
 
 import numpy as np
 
-from kafeat.errors import DataError
 from kafeat.io.readers.array import ArrayReader
 from kafeat.io.readers.base import damage
 from kafeat.io.storage.base import Location
@@ -71,8 +70,8 @@ class NpyReader(ArrayReader):
         while len(rest):
             done = self._read(rest, at)
             if not done:
-                raise DataError(
-                    f"{self.location}: expected {len(rest):,} more bytes at byte {at:,}, got the end of the file: "
+                raise self.error(
+                    f"expected {len(rest):,} more bytes at byte {at:,}, got the end of the file: "
                     "it was cut short while it was read"
                 )
             rest, at = rest[done:], at + done

@@ -57,9 +57,8 @@ class ParquetReader(ArrowReader):
             self.rows = self._file.metadata.num_rows
             self._describe()
         if self.rows != self.blocks()[-1]:
-            raise DataError(
-                f"{self.location}: expected {self.rows:,} rows in its row groups, as in the footer, got "
-                f"{self.blocks()[-1]:,}"
+            raise self.error(
+                f"expected {self.rows:,} rows in its row groups, as in the footer, got {self.blocks()[-1]:,}"
             )
 
     def _opened(self, unit: Unit = "us") -> pq.ParquetFile:
@@ -196,8 +195,8 @@ class ParquetReader(ArrowReader):
             for j in single:
                 values = group.column(j).num_values
                 if values != group.num_rows:
-                    raise DataError(
-                        f"{self.location}: column {quoted(leaves[j].path)}: expected {group.num_rows:,} values in row "
+                    raise self.error(
+                        f"column {quoted(leaves[j].path)}: expected {group.num_rows:,} values in row "
                         f"group {number + 1}, one per row, got {values:,}"
                     )
         return rows

@@ -254,21 +254,21 @@ class NpzReader(CsrReader):
             starts, places, values = self._members()
             last = starts.take(1).astype(np.int64)
             if last[0] != 0:
-                raise DataError(f"{self.location}: indptr: expected to begin with 0, got {last[0]}")
+                raise self.error(f"indptr: expected to begin with 0, got {last[0]}")
             for first in range(0, self._n_rows, height):
                 more = starts.take(min(height, self._n_rows - first)).astype(np.int64)
                 ends = np.append(last, more)
                 # Not np.diff: numbers from 2**63 on are negative as int64, and their differences could overflow.
                 if (ends[1:] < ends[:-1]).any() or ends[-1] > values.size:
-                    raise DataError(
-                        f"{self.location}: indptr: expected ascending numbers up to {values.size:,}, got others "
+                    raise self.error(
+                        f"indptr: expected ascending numbers up to {values.size:,}, got others "
                         f"in rows {first + 1} to {first + len(ends) - 1}"
                     )
                 n = int(ends[-1] - ends[0])
                 block = places.take(n).astype(np.int64)
                 if n and not 0 <= block.min() <= block.max() < self._width:
-                    raise DataError(
-                        f"{self.location}: indices: expected columns from 0 to {self._width - 1}, got others "
+                    raise self.error(
+                        f"indices: expected columns from 0 to {self._width - 1}, got others "
                         f"in rows {first + 1} to {first + len(ends) - 1}"
                     )
                 yield values.take(n), block, ends - ends[0]
@@ -276,12 +276,12 @@ class NpzReader(CsrReader):
 
     def _check(self, starts: _Member, places: _Member, values: _Member) -> None:
         if starts.dtype.kind not in "iu" or places.dtype.kind not in "iu":
-            raise DataError(
-                f"{self.location}: expected whole numbers in indptr and indices, got {starts.dtype} and {places.dtype}"
+            raise self.error(
+                f"expected whole numbers in indptr and indices, got {starts.dtype} and {places.dtype}"
             )
         if starts.size != self._n_rows + 1 or places.size != values.size:
-            raise DataError(
-                f"{self.location}: expected {self._n_rows + 1:,} numbers in indptr and as many in indices as in data, "
+            raise self.error(
+                f"expected {self._n_rows + 1:,} numbers in indptr and as many in indices as in data, "
                 f"got {starts.size:,}, {places.size:,} and {values.size:,}"
             )
 

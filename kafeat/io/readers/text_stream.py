@@ -118,7 +118,7 @@ class DecompressedStream(io.RawIOBase):
     """
 
     def __init__(self, location: str, raw: HashingStream, binary: bool = False, encoding: str = UTF8) -> None:
-        self._location, self.raw, self._binary, self._done = location, raw, binary, 0
+        self.location, self.raw, self._binary, self._done = location, raw, binary, 0
         packing = _packing(raw.magic)
         arrow_file = pa.PythonFile(raw, mode="r")
         self._stream = arrow_file if packing is None else pa.CompressedInputStream(arrow_file, packing)
@@ -132,6 +132,10 @@ class DecompressedStream(io.RawIOBase):
         self.dropped = 0
         """Number of lines that `drop` has removed, such as the line sep=; of Excel."""
 
+    def error(self, problem: str) -> DataError:
+        """Return the error about a problem of the text."""
+        return DataError(f"{self.location}: {problem}")
+
     def drop(self, size: int) -> None:
         """Drop the first `size` bytes, which `look` has returned, so that `read` does not return them."""
         self.dropped = self.head.count(b"\n", 0, size)
@@ -139,9 +143,9 @@ class DecompressedStream(io.RawIOBase):
 
     def through(self, program: str) -> str:
         """Return a shell command that filters this file to NAME.clean.csv, or only `program` for pipes and objects."""
-        if self._location == "-" or "://" in self._location:
+        if self.location == "-" or "://" in self.location:
             return program
-        new = Path(Path(self._location).name.removesuffix(".gz").removesuffix(".zst"))
+        new = Path(Path(self.location).name.removesuffix(".gz").removesuffix(".zst"))
         while not new.stem.endswith(".clean") or new.exists():
             new = new.with_stem(f"{new.stem}.clean")
         wide = not "\n\n".encode(self._encoding).endswith(b"\n\n")
@@ -149,7 +153,7 @@ class DecompressedStream(io.RawIOBase):
             *([f"{self._packing} -dc"] if self._packing else []),
             *([f"iconv -f {self._encoding.replace('6-', '6')} -t utf-8"] if wide else []), program,
         ]  # fmt: skip
-        programs[0] += f" {shell_word(self._location)}"
+        programs[0] += f" {shell_word(self.location)}"
         return f"{' | '.join(programs)} > {shell_word(str(new))}"
 
     def look(self, size: int, beyond: int = 0) -> bytes:
@@ -179,8 +183,8 @@ class DecompressedStream(io.RawIOBase):
             self.head, self._at = b"", 0
             data = self._take(size if size >= 0 else 1 << 20)
         if not self._binary and b"\0" in data:
-            raise DataError(
-                f"{self._location}: byte {self._done + data.index(0)}: expected UTF-8 text, got a NUL byte: the file "
+            raise self.error(
+                f"byte {self._done + data.index(0)}: expected UTF-8 text, got a NUL byte: the file "
                 "is damaged, or was padded (tr -d '\\000' removes such bytes)"
             )
         self._done += len(data)
@@ -191,17 +195,15 @@ class DecompressedStream(io.RawIOBase):
             try:
                 data: bytes = self._stream.read(size)
             except OSError as error:
-                raise DataError(
-                    f"{self._location}: expected sound {self._packing} data, got: {error}"
-                ) from error
+                raise self.error(f"expected sound {self._packing} data, got: {error}") from error
             if self._decoder is None:
                 return data
             try:
                 self._decoded = self._decoder.decode(data, final=not data).encode()
             except UnicodeError as error:
                 name = encoding_of(self._last + data + self._stream.read(LOOK))
-                raise DataError(
-                    f"{self._location}: expected text in {self._encoding}, got: {error}; --encoding {name} reads it"
+                raise self.error(
+                    f"expected text in {self._encoding}, got: {error}; --encoding {name} reads it"
                 ) from error
             self._last = data
             if not data:
@@ -327,12 +329,12 @@ def cut_off(location: str, where: str, problem: str) -> DataError:
     return DataError(f"{location}: {where}: {problem}, {CUT}")
 
 
-def growing(location: str, text: DecompressedStream, expected: str) -> Iterator[tuple[bytes, bool]]:
+def growing(text: DecompressedStream, expected: str) -> Iterator[tuple[bytes, bool]]:
     """Yield the first bytes, and true if they end at a pause. Each time there are more of them, up to `LONGEST`."""
     size, before = LOOK, 0
     while size <= LONGEST:
         head = text.look(size, before)
-        refuse_binary(location, head, expected)
+        refuse_binary(text.location, head, expected)
         paused = len(head) < size and not text.whole
         yield head, paused
         size, before = (size, len(head)) if paused else (4 * size, 0)

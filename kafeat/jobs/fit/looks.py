@@ -11,7 +11,6 @@ import numpy as np
 
 from kafeat.config import Config
 from kafeat.contract.name_patterns import expand
-from kafeat.errors import DataError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, excluding
 from kafeat.io.columns.selection import refuse_unclear, times_of
@@ -250,9 +249,7 @@ def groups_of(source: Reader, base: Config, not_features: Sequence[str], every: 
     refuse_unclear(source, numbers, times, may_miss=True, labels=not_features)
     if all(look.reading is None for look in looks):
         why = "; ".join(f"{look.name}: {look.reason}" for look in looks[:_MOST_REASONS])
-        raise DataError(
-            f"{source.location}: expected at least one column to learn from, got none{why and f' ({why})'}"
-        )
+        raise source.error(f"expected at least one column to learn from, got none{why and f' ({why})'}")
     return Groups(tuple(looks))
 
 

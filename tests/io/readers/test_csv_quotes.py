@@ -76,6 +76,8 @@ def tables(draw):
 class SlowText:
     """A text that pauses after each of these pieces."""
 
+    location = "in.csv"
+
     def __init__(self, pieces: list[bytes]) -> None:
         self._pieces, self.paused = pieces, False
 
@@ -94,7 +96,7 @@ def test_pieces_are_whole_rows_and_at_a_pause_all_that_have_come(text, places, s
     cuts = [0, *sorted(place for place in places if place < len(data)), len(data)]
     slow = SlowText([data[start:stop] for start, stop in pairwise(cuts) if start < stop])
     rows, given = list[list[str]](), b""
-    for piece, line, byte in whole_rows("in.csv", slow, ",", size):
+    for piece, line, byte in whole_rows(slow, ",", size):
         assert (byte, line) == (len(given), 1 + given.count(b"\n"))
         given += piece
         rows += csv.reader(io.StringIO(piece.decode(), newline=""))
@@ -109,7 +111,7 @@ def test_pieces_are_whole_rows_and_at_a_pause_all_that_have_come(text, places, s
 
 def test_values_of_many_lines_hold_back_no_rows():
     data = b"".join(b'%d,"%s"\n' % (i, b"a\n" * 40) for i in range(500))
-    sizes = [len(rows) for rows, _, _ in whole_rows("in.csv", SlowText([data]), ",", 4096)]
+    sizes = [len(rows) for rows, _, _ in whole_rows(SlowText([data]), ",", 4096)]
     assert (sum(sizes), max(sizes) < 2 * 4096) == (len(data), True)
 
 

@@ -355,9 +355,7 @@ class FeatureOptions:
     """Options for the output of features, which do not apply to predictions."""
 
     features: bool = option(
-        False,
-        "Write the features of a model that ends in a predictor, and not its predictions.",
-        rare=True,
+        False, "Write the features of a model that ends in a predictor, and not its predictions.", rare=True
     )
     unit_variance: bool = option(
         False, "Multiply the features by one factor, so that their mean variance is 1 and default penalties fit.",

@@ -185,10 +185,10 @@ def require(table: Table, requested: Iterable[str], origin: str | None = None) -
 def null_options(table: Table, words: Sequence[str]) -> str:
     """Return options that declare words as missing, including the words in use, which the options would replace."""
     used = [*words, *(table.asked.nulls or ()), *(word for one in table.fields for word in one.missing)]
-    kept = [
-        word for word in dict.fromkeys(used) if word in words or word.casefold() != "nan"
-    ]  # always missing
-    return options("null-values", kept)
+    # NaN is missing anyway.
+    return options(
+        "null-values", (one for one in dict.fromkeys(used) if one in words or one.casefold() != "nan")
+    )
 
 
 def options(name: str, values: Iterable[str]) -> str:

@@ -18,15 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafeat.io.columns.dialect import EPOCHS, ISO, KEEP, UTC, Dialect
-from kafeat.io.columns.numbers import (
-    doubles,
-    indices_of,
-    is_text,
-    stored,
-    to_doubles,
-    valid,
-    without_nulls,
-)
+from kafeat.io.columns.numbers import doubles, indices_of, is_text, stored, to_doubles, valid, without_nulls
 from kafeat.io.columns.values import decoded
 
 Seconds = npt.NDArray[np.float64]

@@ -138,9 +138,8 @@ def bits_or_text(column: pa.ChunkedArray) -> Array:
     column = column if is_text(column.type) else decoded(column)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    if pa.types.is_integer(
-        column.type
-    ):  # with a null, Arrow makes doubles, in which large numbers lose digits
+    if pa.types.is_integer(column.type):
+        # With a null, Arrow makes doubles, in which large numbers lose digits.
         return np.where(column.is_null().to_numpy(), _MISSING, _bits(column.fill_null(0).to_numpy()))
     if pa.types.is_decimal(column.type):
         different = column.unique().to_pylist()

@@ -322,9 +322,8 @@ def damage(location: object, expected: str, kinds: tuple[type[Exception], ...]) 
     except (KafeatError, GeneratorExit):
         raise
     except kinds as error:
-        if (
-            isinstance(error, MemoryError) and MemoryError not in kinds
-        ):  # also ArrowMemoryError, an ArrowException
+        # ArrowMemoryError is also an ArrowException.
+        if isinstance(error, MemoryError) and MemoryError not in kinds:
             raise
         if isinstance(error, OSError) and "://" in str(location) and is_of_transport(error):
             raise unreachable(location, error) from error

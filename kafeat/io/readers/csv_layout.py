@@ -101,10 +101,8 @@ class Layout:
 
     def odd_rows(self, fields: Sequence[Field], columns: Sequence[list[str]]) -> str:
         """Describe columns without names and values, units below the names, or notes below the rows."""
-        full, names = (
-            [at for at, row in enumerate(self.lines) if len(row) == self.width],
-            [f.name for f in fields],
-        )
+        full = [at for at, row in enumerate(self.lines) if len(row) == self.width]
+        names = [field.name for field in fields]
         counts = {len(row[0].split()) for row in self.lines if row} - {0}
         if self.width == 1 and len(counts) == 1 and " " in names[0]:
             cut = self.text.through("sed -E 's/^ +| +$//g; s/ +/,/g'")
@@ -215,12 +213,10 @@ def totals_of(last: Sequence[str], fields: Sequence[Field], columns: Sequence[li
     It is a word such as `total`, or an empty label if a number is the sum of its column.
     """
     values = [*map(str.strip, last)]
-    words = (
-        value
-        for field, value in zip(fields, values, strict=True)
-        if TOTALS.fullmatch(value) or (field.numeric and "±" in value)
+    pairs = zip(fields, values, strict=True)
+    word = next(
+        (word for one, word in pairs if TOTALS.fullmatch(word) or (one.numeric and "±" in word)), None
     )
-    word = next(words, None)
     blank = next((value for value in values if not any(map(str.isalnum, value))), None)
     for field, texts in zip(fields, columns, strict=True) if word is None and blank is not None else ():
         numbers = to_doubles(pa.array(texts, pa.string()), field.dialect) if field.numeric else np.zeros(1)
@@ -244,9 +240,8 @@ def line_of_names(rows: Sequence[list[str]], first: int = 0) -> int:
     groups = width > 2 and [*map(str.strip, top)].count("") > 1  # titles of column groups have gaps
     title |= groups and not all(map(_WORDS.match, [*rows, [], []][first + 2]))
     for at in range(first + 1, min(len(rows), first + MOST_TITLES) if title and width > 1 else 0):
-        names = (
-            rows[at][:-1] if len(rows[at]) > 2 and not rows[at][-1] else rows[at]
-        )  # a delimiter ends each line
+        # A delimiter may end each line.
+        names = rows[at][:-1] if len(rows[at]) > 2 and not rows[at][-1] else rows[at]
         if len(rows[at]) == width and all(map(_WORDS.match, names)):
             return at
     return first

@@ -19,14 +19,7 @@ from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.dialect import CODE, Asked, Dialect, as_option
 from kafeat.io.columns.fields import Field, kept_as_text
 from kafeat.io.columns.number_forms import NumberForm, guess_numbers, note_of, remedy, unclear
-from kafeat.io.columns.numbers import (
-    NOT_FINITE,
-    doubles,
-    far_ends,
-    to_doubles,
-    with_points,
-    without_nulls,
-)
+from kafeat.io.columns.numbers import NOT_FINITE, doubles, far_ends, to_doubles, with_points, without_nulls
 from kafeat.io.readers.csv_layout import MOST_TITLES, Layout, line_of_names
 from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, growing
 from kafeat.types import Floats
@@ -53,11 +46,7 @@ class CsvHead:
 
 
 def sniff(
-    text: DecompressedStream,
-    delimiter: str,
-    header: bool,
-    asked: Asked,
-    seen: Collection[str] = (),
+    text: DecompressedStream, delimiter: str, header: bool, asked: Asked, seen: Collection[str] = ()
 ) -> CsvHead:
     """Inspect the first rows of a CSV text. Reading `text` afterwards returns them again.
 
@@ -370,10 +359,7 @@ def inferred(values: Sequence[str], dialect: Dialect | None = None) -> pa.DataTy
 
 
 def typed(
-    location: str,
-    table: pa.Table,
-    types: Mapping[str, tuple[pa.DataType, Dialect | None]],
-    start: int,
+    location: str, table: pa.Table, types: Mapping[str, tuple[pa.DataType, Dialect | None]], start: int
 ) -> pa.Table:
     """Convert the text columns of `table` to `types`: {name: (type, dialect)}. Raise DataError for an unfit value."""
     pairs = zip(types.items(), table.columns, strict=True)

@@ -29,9 +29,7 @@ READ_BUFFER = 1 << 16
 """Bytes of a column that are read at a time, so that a row group is never completely in memory."""
 
 _damage = partial(
-    damage,
-    expected="a sound Parquet file",
-    kinds=(pa.ArrowException, OSError, ValueError, OverflowError),
+    damage, expected="a sound Parquet file", kinds=(pa.ArrowException, OSError, ValueError, OverflowError)
 )
 
 

@@ -8,6 +8,7 @@ import io
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -230,34 +231,29 @@ class TextInput:
         binary: bool = False,
         encoding: str = UTF8,
     ) -> None:
-        self._place, self._name, self._binary, self._encoding = location, location.source, binary, encoding
+        self._place = location
+        self._text = partial(DecompressedStream, location.source, binary=binary, encoding=encoding)
         self.skipped = 0
         """Number of bytes to skip at the beginning, such as the line sep=; of Excel."""
         local = isinstance(location, LocalPath)
         self.read_once = location.kind() != "file" if local else isinstance(location, StandardStream)
         # The stream of a pipe stays open, because only it can return the inspected bytes again.
-        self._pipe = None
-        if self.read_once:
-            self._pipe = DecompressedStream(
-                self._name, raw or HashingStream(location, prompt), binary, encoding
-            )
+        self._pipe = self._text(raw or HashingStream(location, prompt)) if self.read_once else None
         self._raw = None if self._pipe is None else self._pipe.raw
 
     @contextmanager
     def opened(self, peek: bool = False) -> Iterator[DecompressedStream]:
         """Open the text at its first byte. A pipe can be opened once, not counting calls with `peek`."""
         if not self.read_once:
-            raw = HashingStream(self._place, hashed=False)
-            with closing(DecompressedStream(self._name, raw, self._binary, self._encoding)) as text:
+            with closing(self._text(HashingStream(self._place, hashed=False))) as text:
                 text.look(self.skipped)
                 text.drop(self.skipped)
                 yield text
             return
         pipe, self._pipe = self._pipe, self._pipe if peek else None
         if pipe is None:
-            raise UsageError(
-                f"{self._name}: expected a file, which can be read again, got a pipe; save it to a file first"
-            )
+            expected = f"{self._place.source}: expected a file, which can be read again, got a pipe"
+            raise UsageError(f"{expected}; save it to a file first")
         with ExitStack() as failing:
             if peek:
                 failing.callback(self.close)

@@ -16,13 +16,7 @@ from kafeat.io.columns.values import column_values, different_decimals, null_row
 from kafeat.io.readers.base import Chunk
 from kafeat.io.readers.memory import array_of
 from kafeat.io.readers.table import TableChunk
-from kafeat.maths.task import (
-    MOST_CLASSES,
-    TaskKind,
-    class_numbers,
-    classes_of_columns,
-    joined,
-)
+from kafeat.maths.task import MOST_CLASSES, TaskKind, class_numbers, classes_of_columns, joined
 from kafeat.types import Array, Floats, Mask
 
 LabelNames = tuple[str, ...]
@@ -87,9 +81,8 @@ def label_argument(label: object, rows: int | None) -> LabelArgument:
     if isinstance(label, list | tuple) and label and not isinstance(label[0], list | tuple | np.ndarray):
         if len(label) != rows and all(isinstance(one, str) for one in label):
             return tuple(label)
-        label = np.fromiter(
-            label, object, len(label)
-        )  # an array of one type would merge 1 and True, or 2⁵³ and 2⁵³ + 1
+        # An array of one type would merge 1 and True, or 2⁵³ and 2⁵³ + 1.
+        label = np.fromiter(label, object, len(label))
     return check_label_array(array_of(label, "label"), rows)
 
 
@@ -137,12 +130,8 @@ def check_label_array(labels: Array, rows: int | None) -> Array:
         raise DataError(f"label: expected numbers or text, got an array of {labels.dtype}")
     bad = _first_bad(labels)
     if bad is not None:
-        problem = (
-            "expected finite numbers, got nan or inf"
-            if numbers
-            else f"expected a value, got {quoted(labels[bad])}"
-        )
-        raise DataError(f"label: {spell_row(bad)}: {problem}")
+        wanted = "finite numbers, got nan or inf" if numbers else f"a value, got {quoted(labels[bad])}"
+        raise DataError(f"label: {spell_row(bad)}: expected {wanted}")
     return plain_labels(labels)
 
 

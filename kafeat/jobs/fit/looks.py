@@ -225,41 +225,32 @@ def groups_of(source: Reader, base: Config, not_features: Sequence[str], every: 
     names = [field.name for field in source.fields]
     excluded = {name for _, found in expand(base.columns.exclude, names) for name in found}
     included = {name for _, found in expand(base.columns.include, names) for name in found}
-    fields = [
-        field
-        for field in source.fields
-        if field.name not in {*not_features, *excluded, *source.row_names}
-        and (not included or field.name in included)
-    ]
-    fields = [field for field in fields if every or field.kind != "other"]
-    guesses = {
-        one.name: times_of(source, one)
-        for one in fields
-        if one.kind == "text" and one.name not in source.texts
-    }
+    unread = {*not_features, *excluded, *source.row_names}
+    fields = [one for one in source.fields if one.name not in unread and (every or one.kind != "other")]
+    fields = [one for one in fields if not included or one.name in included]
+    texts = [field for field in fields if field.kind == "text" and field.name not in source.texts]
+    guesses = {field.name: times_of(source, field) for field in texts}
     # Values of ambiguous columns cannot be read. `refuse_unclear` reports all these columns at once.
     looked_at = [one.name for one in fields if one.kind == "text" or (every and not one.problem)]
     first = _first_rows(source, looked_at)
-    looks = [_look(field, (first or {}).get(field.name), source, guesses.get(field.name)) for field in fields]
-    read = {
-        reading: {look.name for look in looks if look.reading == reading} for reading in ("numbers", "times")
-    }
-    numbers = [field for field in source.fields if field.name in {*read["numbers"], *not_features}]
-    times = {name: guess for name, guess in guesses.items() if name in read["times"]}
+    looks = [_look(field, first.get(field.name), source, guesses.get(field.name)) for field in fields]
+    groups = Groups(tuple(looks))
+    read, timed = {*groups.numbers, *not_features}, {*groups.times}
+    numbers = [field for field in source.fields if field.name in read]
+    times = {name: guess for name, guess in guesses.items() if name in timed}
     refuse_unclear(source, numbers, times, may_miss=True, labels=not_features)
-    if all(look.reading is None for look in looks):
+    if len(groups.left_out) == len(looks):
         why = "; ".join(f"{look.name}: {look.reason}" for look in looks[:_MOST_REASONS])
         raise source.error(f"expected at least one column to learn from, got none{why and f' ({why})'}")
-    return Groups(tuple(looks))
+    return groups
 
 
-def _first_rows(source: Reader, names: Sequence[str]) -> dict[str, Any] | None:
-    """Return the first values of columns by their names, or None if there are no rows."""
+def _first_rows(source: Reader, names: Sequence[str]) -> dict[str, Any]:
+    """Return the first values of columns by their names, or an empty mapping if there are no rows."""
     chunks = source.coding(names).chunks(Columns((), source.positional, None), names, LOOK)
     first = next(iter(chunks), None) if names else None
-    if first is None or first.passthrough is None:
-        return None
-    return {name: first.passthrough.column(name) for name in names}
+    rows = None if first is None else first.passthrough
+    return {} if rows is None else {name: rows.column(name) for name in names}
 
 
 def _look(field: Field, column: Any, source: Reader, guess: Guess | None) -> Look:

@@ -45,7 +45,11 @@ def features_line(config: Config, source: Reader, columns: Columns, others: Mapp
 
     `others` maps columns to the reason why they are left out, such as an option that names them.
     """
-    line = f"{source.location}: {counted(len(columns.inputs), 'feature')}: {listed(_spelled(columns))}"
+    lists = {one.name: one.width for one in columns.features if one.width is not None and not one.text}
+    names = [
+        one.name + (f" ({lists[one.name]} numbers)" if one.name in lists else "") for one in columns.features
+    ]
+    line = f"{source.location}: {counted(len(columns.inputs), 'feature')}: {listed(names)}"
     coded = [column.name for column in columns.features if column.categories is not None]
     line += f"; as categories: {listed(coded)}" if coded else ""
     texts = [column.name for column in columns.features if column.text]
@@ -110,10 +114,8 @@ def _left_out(
     taken, names = {column.name for column in columns.features}, [field.name for field in source.fields]
     excluded = {name for _, found in expand(config.columns.exclude, names) for name in found}
     reasons: dict[str, list[str]] = {}
-    for field in source.fields:
+    for field in (field for field in source.fields if field.name not in taken):
         kind = field.spelled if field.kind == "other" else field.kind
-        if field.name in taken:
-            continue
         if field.name in others:
             reason = others[field.name]
         elif config.columns.include:
@@ -245,21 +247,13 @@ def _codes(source: Reader, columns: Columns) -> Iterator[str]:
 
 def _absent_units(source: Reader) -> Iterator[str]:
     """Yield a warning about units that are requested but that no column of numbers has."""
-    numbers = [field.name for field in source.fields if field.kind == "number"] if source.untyped else []
+    numbers = [field.name for field in source.fields if field.kind == "number"]
+    columns = listed([field.name for field in source.fields])
     for unit in source.asked.units if source.untyped else ():
         [word] = factors_of([unit])
         if not any(word in text for name in numbers for text in source.first_texts(name)):
-            columns = listed([field.name for field in source.fields])
-            yield (
-                f"{source.location}: --unit {shell_word(unit)}: no numbers in the first rows have it, "
-                f"in none of {columns}"
-            )
-
-
-def _spelled(columns: Columns) -> list[str]:
-    return [
-        c.name if c.width is None or c.text else f"{c.name} ({c.width} numbers)" for c in columns.features
-    ]
+            option = f"--unit {shell_word(unit)}"
+            yield f"{source.location}: {option}: no numbers in the first rows have it, in none of {columns}"
 
 
 def _count(names: list[str]) -> str:

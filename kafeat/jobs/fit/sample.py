@@ -85,13 +85,8 @@ class TrainingData:
 
     def roles(self, split_by: SplitBy | None, weighted: bool = True) -> list[str]:
         """Return the columns that are read in addition to features, each once: weights only if `weighted`."""
-        names = (
-            *label_names(self.label),
-            self.split,
-            split_by and split_by.column,
-            self.weight if weighted else None,
-        )
-        return list(dict.fromkeys(name for name in names if name is not None))
+        others = (self.split, split_by and split_by.column, self.weight if weighted else None)
+        return list(dict.fromkeys([*label_names(self.label), *(name for name in others if name is not None)]))
 
     def train_rows(self, chunk: Chunk, keys: Floats | None) -> Mask:
         """Return a mask of the rows of a chunk to fit on. `keys` are the groups or times of all rows."""
@@ -189,12 +184,7 @@ class SampledFit:
             config, columns, RowSample(config.seed, size), ColumnRanges.empty(columns.n_features), summary
         )
 
-    def read(
-        self,
-        data: TrainingData,
-        columns: Columns,
-        listener: Listener = SILENT,
-    ) -> None:
+    def read(self, data: TrainingData, columns: Columns, listener: Listener = SILENT) -> None:
         """Read data and sample the rows to fit on. Every row that is read is checked.
 
         After an error, the fit has only some of the rows. From a seekable data set, only the blocks with rows of the

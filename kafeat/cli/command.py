@@ -40,7 +40,7 @@ class Formatter(click.HelpFormatter):
 
 
 class Context(click.Context):
-    """A context of click that formats help with `Formatter`, and has colours if stdout gets them."""
+    """A context of click that formats help with `Formatter`, in colours if `log.wants_color` allows them on stdout."""
 
     formatter_class = Formatter
 

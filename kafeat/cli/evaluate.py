@@ -258,7 +258,7 @@ def _drop_idle_defaults(values: dict[str, Any], experiment: str | None) -> None:
 def _recipes(
     configs: tuple[str, ...], experiment: str | None
 ) -> tuple[list[NamedRecipe | str], AbstractContextManager[None]]:
-    """Return the recipes of the experiment and of --config, and the context `_expecting`; empty without experiment."""
+    """Return the recipes of the experiment and of --config, and a context that names its table in errors about data."""
     if experiment is None:
         return list(configs), nullcontext()
     from kafeat.config.experiment import load_experiment

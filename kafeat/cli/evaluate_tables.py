@@ -105,7 +105,7 @@ def fitting(texts: TableColumn, figures: Sequence[TableColumn], width: int | Non
 
 
 def _widths(figures: Sequence[TableColumn], whole: int, width: int | None) -> list[int]:
-    """Return the width of each column. Texts, which need `whole` cells, get at most what is left by the figures."""
+    """Return the width of each column, first that of texts: `whole` cells, or fewer if the figures leave fewer."""
     if width is None:
         return [whole, *map(_width, figures)]
     for folded in (False, True):

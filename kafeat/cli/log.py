@@ -54,7 +54,7 @@ class Settings:
     verbose: bool = False
     work: Work = field(default_factory=Work)
     summary: str = "done"
-    """The message of the last line in JSON. The entries of `figures`, such as the number of rows, stand there too."""
+    """The message of the last line in JSON, which also has the entries of `figures`, such as the number of rows."""
     figures: Mapping[str, object] = field(default_factory=dict)
 
 

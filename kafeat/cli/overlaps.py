@@ -75,7 +75,7 @@ def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> Non
 
 
 def _read(kind: FileName, given: str, place: Location, remote: bool) -> list[InputPlace]:
-    """Return all files of an input. With `remote`, which is True if an output is remote, list remote folders too."""
+    """Return all files of an input. List a remote folder only if `remote` is true: if an output is remote, too."""
     from kafeat.jobs.transform.overlaps import InputPlace
 
     match kind.use:

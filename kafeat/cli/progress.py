@@ -125,7 +125,7 @@ def _spelled(search: Search, trial: Trial) -> str:
 
 
 def _table(search: Search, trial: Trial, seconds: float | None, trials: int | None) -> Table:
-    """Return a table of the best trials so far, among those with the most rows, and of the time that is left."""
+    """Return a table of the best of the trials with the most rows, and a line with their number and the time left."""
     from rich.table import Table
 
     leaders = search.leaderboard()[:_SHOWN]

@@ -64,7 +64,7 @@ def transform(
 
 
 run_transform: Any = transform.callback
-"""The function of the command, for `predict`. It has no checks of variables and overlaps, as `predict` has its own."""
+"""The command without its checks of variables and overlaps. `predict` calls it, after its own checks."""
 
 
 def _run(request: DatasetRequest, idle: list[str]) -> None:

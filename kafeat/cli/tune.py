@@ -147,7 +147,7 @@ def _report(
     lines += [f"terms: {'; '.join(result.terms)}"] if result.terms else []
     notes = result.notes[
         1:-1
-    ]  # the first was shown before the search; the last, on how to repeat it, is for the config
+    ]  # the first note was shown before the search; the last, on how to repeat it, is for the config
     lines += [f"note: {note}" for note in notes[:_MOST_NOTES]]
     lines += [f"{counted(len(notes) - _MOST_NOTES, 'more note')} in {config}"] if notes[_MOST_NOTES:] else []
     if ended is not None:

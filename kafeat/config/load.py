@@ -28,11 +28,11 @@ _OTHER = {
     "steps": ("maps", "an experiment: give it to `kafeat evaluate --experiment`"),
     "maps": ("steps", "the config of one map: give it to --config"),
 }
-"""Configs and experiments are easily mixed up. By the required key: the key of the other kind, and advice for it."""
+"""For the required key of a file: the key that shows the file to be of the other kind, and what to do with it."""
 
 
 def explain(error: ValidationError, root: type[BaseModel], plain: Any, node: Node | None) -> list[Mistake]:
-    """Return the mistakes for which the class `root` rejected the data `plain`. Places come from `node`, if any."""
+    """Return the mistakes for which the class `root` rejected the data `plain`. `node` has their lines, or is None."""
     first: dict[Path, Mistake] = {}
     for detail in error.errors(include_url=False):
         mistake = _mistake(detail, root, plain, node)
@@ -76,7 +76,7 @@ def _ours(ctx: Mapping[str, Any], spot: DeclaredValue, node: Node | None) -> Mis
 
 
 class DeclaredValue(NamedTuple):
-    """A value of a config (None if it is missing), the path of keys and indices that leads to it, and its types."""
+    """A value of a config (None if it is missing), the keys and indices that lead to it, and its declared types."""
 
     path: Path
     declarations: tuple[Declaration, ...]

@@ -48,7 +48,7 @@ def _refuse(expected: str, got: str) -> NoReturn:
 
 
 GROUPS_BESIDE = "group:<groups>"
-"""The `split_by` for groups in an array of their own. Steps cannot use such groups, because new rows have none."""
+"""The `split_by` for groups that are not a column of the table. Steps cannot use them, as new rows have no groups."""
 
 
 def _by_group(steps: tuple[Step, ...], info: ValidationInfo) -> tuple[Step, ...]:

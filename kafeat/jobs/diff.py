@@ -18,7 +18,7 @@ _MOST_SHOWN = 8
 
 @dataclass(frozen=True)
 class MapDifference:
-    """A difference at `where`. `a` and `b` are the values as text, or None where a map has none."""
+    """A difference at a path such as `steps[0].parameters.gamma`, with both values as text; None for an absent one."""
 
     where: str
     a: str | None
@@ -65,7 +65,7 @@ def _predictor(predictor: FittedPredictor) -> dict[str, Any]:
 
 
 def _between(where: str, a: Any, b: Any) -> Iterator[MapDifference]:
-    # If a map lacks a nested value, compare with an empty one, to list its entries one by one.
+    # If only one map has a nested value, compare it with an empty one, so that its entries are listed one by one.
     a, b = _empty_as(b) if a is None else a, _empty_as(a) if b is None else b
     if isinstance(a, dict) and isinstance(b, dict):
         for key in [*a, *(key for key in b if key not in a)]:
@@ -96,7 +96,7 @@ def _is_flat(value: dict[str, Any] | list[Any]) -> bool:
 
 
 def _between_lists(a: list[Any], b: list[Any]) -> tuple[str, str]:
-    """Spell two lists with different lengths: the length of each, and the values that only this list has."""
+    """Return the texts for two lists: "3 entries", and "4 entries: without x, with y, z" for the second one."""
     of_a, of_b = set(map(_inner, a)), set(map(_inner, b))
     changes = [
         ("without", [one for one in a if _inner(one) not in of_b]),

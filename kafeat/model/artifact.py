@@ -61,7 +61,7 @@ def written_by(version: object) -> str:
 
 
 class _Name(Enum):
-    """The global names that a file may mention, and a mark for a joblib array wrapper that is not filled yet."""
+    """The global names that a file may mention, and `EMPTY_WRAPPER`: a joblib array wrapper that is not filled yet."""
 
     WRAPPER = ("joblib.numpy_pickle", "NumpyArrayWrapper")
     NDARRAY = ("numpy", "ndarray")
@@ -102,7 +102,7 @@ class _Reader:
         return next(texts, None) if "kafeat" in texts else None
 
     def _last(self, count: int | None) -> list[Any]:
-        """Pop the last `count` values of the stack, or all since the mark."""
+        """Pop the last `count` values of the stack, or for None all values since the mark."""
         if count is None and self._outer:
             entries, self._stack = self._stack, self._outer.pop()
             return entries
@@ -242,7 +242,7 @@ _OPERATIONS: dict[str, tuple[Callable[[_Reader, Any], None], Any]] = {
     "STACK_GLOBAL": (_Reader.name, None), "NEWOBJ": (_Reader.wrapper, None), "REDUCE": (_Reader.dtype, None),
     "BUILD": (_Reader.build, None),
 }  # fmt: skip
-"""The method for each allowed operation, and its argument if the file has none. All other operations are errors."""
+"""The method for each allowed operation, and its argument if the pickle has none. All other operations are errors."""
 
 
 def dumps(content: dict[str, Any]) -> bytes:

@@ -131,7 +131,7 @@ class FittedPredictor:
             outputs = 1 if self.labels.classes is not None else self.n_outputs
             return list(range(len(labels))) if outputs == len(labels) else None
         asked = [printable(label) for label in labels]
-        if self.labels.soft and len(asked) == 1:  # asked about one column of classes, not the probabilities
+        if self.labels.soft and len(asked) == 1:  # a column of true classes, not probabilities
             return [0]
         return [names.index(one) for one in asked] if set(asked) == set(names) else None
 

@@ -2,8 +2,8 @@
 
 The two-sample test of kernels, on explicit features, tests whether two samples have the same mean feature. With n and m
 rows, T = nm/(n + m)·‖μ̂ − ν̂‖² for the two means of features. If both samples have one distribution, T is in the limit
-Σ λ_i χ²₁, with the eigenvalues λ_i of the features' covariance Σ. Its first three cumulants are tr Σ, 2 tr Σ² and 8 tr
-Σ³. The variable aχ²_ν + b with the same three is close to it, closest in the upper tail.
+Σ λ_i χ²₁, with the eigenvalues λ_i of the features' covariance Σ. The first three cumulants of this sum are tr Σ, 2 tr
+Σ² and 8 tr Σ³. The variable aχ²_ν + b with these cumulants is close to the sum, closest in the upper tail.
 
 Source: Gretton, Borgwardt, Rasch, Schölkopf & Smola, JMLR 13, 2012, theorem 12; Imhof 1961, section 4 (cumulants).
 """

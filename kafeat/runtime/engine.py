@@ -122,7 +122,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 ATTEMPTS = 2
-"""Attempts at an item while others run. If its worker dies each time, one more attempt follows without others."""
+"""Attempts at an item while other items run. If its worker dies each time, one more attempt follows at the end."""
 
 _CHECK_SECONDS = 0.5
 _LONGEST = 100

@@ -235,7 +235,9 @@ class _Worker:
         return done
 
     def _setting_aside(self, X: InputRows, out: Floats | None, above: int, bad: Bad) -> Made:
-        """Transform tile by tile, with a good row in place of each bad row, and add bad rows to `bad`."""
+        """Transform tile by tile, with a good row in place of each bad row, and add the bad rows to `bad`.
+
+        `above` is the index of the first row in its tile."""
         pieces, clipped = list[Any](), np.zeros(len(X), np.int64)
         for tile, place in tiles(len(X), self._program.rows, above):
             made = self._tile(X[tile], None if out is None else out[tile], tile.start, place, bad)

@@ -261,7 +261,7 @@ def transform(options: TransformOptions) -> WrittenData:
 
 def _written(options: PredictOptions, needs_predictor: bool = False) -> WrittenData:
     request, given = DatasetRequest.of(options, needs_predictor), changed(options)
-    # The level of the user's call, which is above `run`, `_written`, and `transform` or `predict` with its wrapper.
+    # Warnings name the user's line, five calls up: `run`, this, `transform` or `predict`, its wrapper, the user's call.
     warn = partial(warnings.warn, category=KafeatWarning, stacklevel=5)
     done = run(request, [name for name in FOR_PARTS if name in given], warn=warn)
     parts, kept = (done.parts, done.kept) if isinstance(done, DatasetResult) else (None, 0)

@@ -38,13 +38,13 @@ class DatasetResult:
         rows, rows_read, columns, what, seconds, clipped, bad_rows, first_bad_row, scale: As in a `TransformResult`.
         parts: Number of parts in the output folder, kept ones included.
         kept: Number of parts that a previous run had written.
-        rows_made: Number of rows that this run read to write the other parts.
+        rows_made: Number of rows that this run read, to write the parts that were not kept.
         bytes: Size of the parts.
         failed: Parts that could not be written.
         removed: Parts of the previous run that were removed, because they no longer have an input.
         unknown_files: Files in the output folder that no run of kafeat wrote.
         stopped: Why the run ended before all parts were tried; None if it did not.
-        unknown: Name of a part, and of its columns in which no category is known to the map; None if all have some.
+        unknown: A sentence on a part with columns in which the map knows no category; None if there is no such part.
         made_again: Parts that a second worker made after the first worker was lost.
         lost: Parts that could not be written and whose earlier output, made from another input, was removed.
         without_good: Names of the parts that have no rows, or only bad ones.
@@ -122,7 +122,7 @@ class Journal:
         return repeating(lambda: self.write() if self._next < math.inf else None, _MINUTE, "kafeat-manifest")
 
     def must_stop(self, most: int | None) -> bool:
-        """Return true if more than `most` parts have failed or, if `most` is None, the first eleven in the same way."""
+        """Return true if over `most` parts have failed or, for None, the first eleven parts all with the same error."""
         failed = len(self._failures)
         if most is not None and failed > most:
             self.stopped = f"{failed:,} parts failed, more than --max-failures {most}"
@@ -214,5 +214,5 @@ class Journal:
 
 
 def _cause(failure: PartFailure) -> str:
-    """Return the error without the name of the part and without any numbers, such as those of rows or shares."""
+    """Return an error without the name of its part and without digits, so that parts that fail alike have the same."""
     return re.sub(r"\d+", "", failure.error.partition(": ")[2])

@@ -35,7 +35,7 @@ class File(_Entry):
     stamp: str
 
     def is_at(self, place: Location, stamp: str) -> bool:
-        """Return true if the file at `place`, which now has this `stamp`, still has the same stamp or the same hash."""
+        """Return true if the file at `place` is unchanged: its `stamp` now, or else its hash, is the recorded one."""
         return stamp == self.stamp or (self.sha256 is not None and place.digest() == self.sha256)
 
 
@@ -49,9 +49,9 @@ class Drift(_Entry):
 class PartRecord(_Entry):
     """A finished part.
 
-    `only` holds the first row of its input and the row after the last one, or None for all rows. `first_bad_row` names
-    a row and its problem, if any row is bad. `drift` and `p_value` (of the test of the features' mean) are None if
-    they were not measured. `rejects` is None if none were written. `made_by` is an index into `machines` of the
+    `only` is the range of rows of the input, such as (0, 8192) for the first 8,192; None: all. `first_bad_row`
+    names a row and its problem, if any row is bad. `drift` and `p_value` (of the test of the features' mean) are None
+    if they were not measured. `rejects` is None if none were written. `made_by` is an index into `machines` of the
     manifest.
     """
 

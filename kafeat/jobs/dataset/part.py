@@ -55,7 +55,7 @@ class PartTask:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a part: a record or a failure, and the environment. `made` is false if a previous run wrote it.
+    """The result of a part: a record or a failure, and versions of libraries. `made` is false for a part that was kept.
 
     `unknown` names columns in which the map knows none of the categories. `worker` is the process that made the part,
     such as `process 7 on host`. `lost_workers` are processes that died or lost their connection while they made it.

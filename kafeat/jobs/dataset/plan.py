@@ -58,8 +58,8 @@ class PreviousRun:
     def unknown_files(self) -> frozenset[str]:
         """The names of files that no run of kafeat has written.
 
-        If the previous run was killed, it may have written files that its manifest does not list. Then only files that
-        were there before it count. A file of a failed part does not count, because the run may have written it.
+        A killed run may have written files that its manifest does not list. So after a killed run, only files that were
+        there before it count. A file of a failed part does not count, because the run may have written it.
         """
         before = self.manifest
         others = frozenset(name for name in self.entries if name not in self._records and not is_hidden(name))
@@ -73,11 +73,11 @@ class PreviousRun:
         )
 
     def may_replace(self, name: str) -> bool:
-        """Return true if a part may replace the file of the same name."""
+        """Return true unless the file of this name is not from kafeat, and `overwrite` is not set."""
         return self.overwrite or name not in self.unknown_files
 
     def remaining(self, folder: Location, handled: AbstractSet[str]) -> tuple[str, ...]:
-        """Return the visible files that remain and are neither parts of this run nor removed by it."""
+        """Return the visible files of the previous run's folder that still exist, except those in `handled`."""
         others = (name for name in self.entries if name not in handled and not is_hidden(name))
         return tuple(sorted(name for name in others if folder.join(name).kind() is not None))
 
@@ -153,8 +153,8 @@ class PreviousRun:
         """Remove outdated parts and their rejects, so that no reader uses them as parts of this run.
 
         Parts named in `good` stay, and so does every file that no run has written, even if the manifest lists its name.
-        Before anything is removed, the manifest in the folder gets the state of the new run `by`, "running". Return the
-        names of the removed parts.
+        Before anything is removed, the old manifest is changed to that of a running run, with the start and process of
+        the new one, `by`. Return the names of the removed parts.
         """
         pending = {*(self.manifest.pending if self.manifest else ())} - self.unknown_files
         if self.manifest is not None and (pending | self._records.keys()) & self.entries.keys() - good:
@@ -168,7 +168,7 @@ class PreviousRun:
             if remove_part(record, folder, rejects):
                 removed.append(name)
         for name in sorted(pending & self.entries.keys() - good - {*removed}):
-            if folder.holds(name):  # a run made it, and was killed before it wrote that down
+            if folder.holds(name):  # written by a run that was killed before it recorded the part
                 folder.join(name).remove()
                 removed.append(name)
         return removed

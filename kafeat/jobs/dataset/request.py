@@ -110,7 +110,7 @@ class DatasetRequest:
 
     @property
     def map(self) -> FeatureMap:
-        """The map itself, which need not be one that can be saved."""
+        """The map itself. Unlike `shared_map`, it also exists for a map that cannot be saved."""
         return self.job.fm
 
     @property

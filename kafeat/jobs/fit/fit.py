@@ -157,7 +157,7 @@ def fit_reader(
     """Fit on a reader, from its first row to its last. `TrainingData` explains the arguments.
 
     The reader is read once for the map, once more for each step that learns from all rows, and once for a predictor.
-    It is fitted in `jobs` threads. With `intervals`, the model keeps the errors of held-out rows.
+    Fitting uses `jobs` threads. With `intervals`, the model keeps the errors of held-out rows.
     """
     if isinstance(label, np.ndarray):
         label = check_label_array(label, source.rows)
@@ -189,7 +189,7 @@ def fit_reader(
 def read_job(
     config: Config, data: TrainingData, jobs: int | None, listener: Listener
 ) -> tuple[SampledFit, PredictorJob]:
-    """Return the sample to fit a map on, and the job to fit a predictor. Summarize all labels if steps need them."""
+    """Return the sample to fit a map on, and a predictor's job. Summarize all labels if a step learns from all rows."""
     summary = LabelSummary() if config.learn_all_rows else None
     sampled = read_sample(config, data, listener, summary)
     return sampled, PredictorJob(data, summary or LabelSummary(), RANDOM, jobs, listener)

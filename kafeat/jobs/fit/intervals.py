@@ -1,4 +1,4 @@
-"""Fit steps and predictor again without some rows, to get unbiased errors of these, even if steps learn from labels."""
+"""Refit steps and predictor without some rows. The errors on these rows are unbiased, even if steps use the label."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from kafeat.registry import build_step
 from kafeat.runtime.environment import count_jobs
 from kafeat.types import Array
 
-# For each least number of rows: the number of folds, and how many of them are held out in turn. With many rows, a fold
-# of 5,000 rows is enough, because a coverage of 90 % then has a standard error of 0.4 points.
+# From this many rows on: the number of folds, and how many of them are held out in turn. With many rows, one fold of
+# 5,000 rows is enough, because a coverage of 90 % then has a standard error of 0.4 points.
 _FOLDS_FROM = {0: (8, 8), 1_000: (5, 2), 5_000: (5, 1)}
 _ENOUGH_ROWS = 5_000
 
@@ -38,7 +38,7 @@ def random_folds(rows: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Refit:
-    """Fits `fm` again without each fold. Folds are those that choose a penalty or, with `more`, those for intervals."""
+    """Fits `fm` again without each fold: the folds that choose a penalty or, if `more` is true, those for intervals."""
 
     fm: FeatureMap
     sampled: SampledFit
@@ -77,7 +77,7 @@ class Refit:
         return self.job.summary.task(step.task)
 
     def learned(self, rule: RowRule) -> SampledFit | None:
-        """Return a fit on the sampled rows to learn from, with the model's chosen parameters. None without rows."""
+        """Return a fit on the sampled rows in `rule.learned`, with the model's parameters; None if there are none."""
         learned = self.sampled.of_rows(rule.learned)
         rows = len(learned.chosen)
         return replace(learned, config=self._settled(rows)) if rows else None

@@ -120,12 +120,12 @@ class Groups:
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """Columns of categories in which rare ones are so few that they share one output."""
+        """Columns of categories with few rows in rare categories, so that all of these can share one output."""
         return self.named("categories")
 
     @property
     def many(self) -> tuple[str, ...]:
-        """Columns of categories in which rare ones have too many rows to share one output."""
+        """Columns of categories with many rows in rare categories, too many for these to share one output."""
         return self.named("many")
 
     @property
@@ -199,7 +199,7 @@ class Groups:
         ]
 
     def beside_texts(self, chain: list[Recipe], width: int, labelled: bool = True) -> list[Recipe]:
-        """Return a union of `chain` for all other columns and a step that makes `width` numbers of each text column."""
+        """Return a union of `chain`, for all columns but text, and a step that turns each text into `width` numbers."""
         if not self.texts:
             return chain
         words = [text(self.texts, width, labelled)] if width else []

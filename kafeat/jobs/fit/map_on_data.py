@@ -48,14 +48,14 @@ T = TypeVar("T")
 
 
 def timed(work: Callable[[], T], apart: Callable[[], float] = lambda: 0.0) -> tuple[T, float]:
-    """Return the result and the seconds of `work()`, without those by which the total `apart()` grows meanwhile."""
+    """Return the result of `work()` and its seconds, less the time that the counter `apart()` measures meanwhile."""
     before, started = apart(), time.perf_counter()
     result = work()
     return result, time.perf_counter() - started - (apart() - before)
 
 
 class Inputs:
-    """Inputs of a learner that are read repeatedly: features or, if learners have to `standardize` them, raw columns.
+    """Inputs of a learner that are read repeatedly. If `standardize` is true, as for raw columns, learners scale them.
 
     Attributes:
         reading: Seconds spent on reading so far.
@@ -232,7 +232,7 @@ class MapOnData:
         return self.map.chain.exact(X, X if Y is None else Y, np.dtype(self.map.dtype))
 
     def kernel_with(self, Y: InputRows, most: int) -> Inputs:
-        """Return the exact kernel between rows and Y (m, d) as inputs of width m, in blocks of at most `most` rows."""
+        """Return inputs of width m: the exact kernel of each row with the rows Y (m, d), in blocks of `most` rows."""
 
         def read(rows: Mask) -> Iterator[tuple[Array, InputRows]]:
             numbers, X = self.select_rows(rows)

@@ -98,7 +98,7 @@ def _chosen(
 def row_streams(
     config: Config, data: TrainingData, listener: Listener = SILENT
 ) -> Callable[[Columns, Array], RowStream]:
-    """Return a function. For a map's columns and the labels of its sample, it returns a stream of all training rows."""
+    """Return a function that makes a stream of all training rows, from columns and from labels that imply the task."""
 
     def blocks(columns: Columns) -> Iterator[tuple[InputRows, Array]]:
         about: deque[LabelledRows] = deque()
@@ -148,7 +148,7 @@ class Training:
         self._seed, self._task, self._folds = seed, task, job.folds
         targets = targets_of(task, summary, job.folds)
         n, classes = targets.n, targets.classes
-        # Keep rows with the largest hashes. Steps may know the labels of the map's sample, which has the smallest.
+        # Keep the rows with the largest hashes. The map's sample has the smallest, and steps may have used its labels.
         most = step.most_kept(width) if classes else min(MOST_SCORES, step.most_kept(width)) if keep else 1
         self._kept = RowSample(seed, most, largest=True)
         self.targets = targets
@@ -223,7 +223,7 @@ def check_rereadable(source: Reader, step: Step) -> None:
 
 
 def check_weight(config: Config, weight: str | None, others: Sequence[str | None]) -> None:
-    """Refuse weights without a predictor, which would have no effect, and a column that is also in `others`."""
+    """Refuse weights without a predictor, which would have no effect, and a column of weights that is in `others`."""
     refuse_shared("--weight", weight, others)
     if weight is not None and config.predictor is None:
         raise UsageError(

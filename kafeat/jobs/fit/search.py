@@ -135,7 +135,7 @@ def open_searches(node: Any, way: str, place: str = "steps") -> Iterator[tuple[s
 
 
 def _settled(recipes: list[Recipe], way: str, values: Mapping[str, Any]) -> list[Recipe]:
-    """Return recipes in which these values, by place, replace the searches of this `way`."""
+    """Return recipes in which each search of this `way` is replaced by the value for its place, if `values` has one."""
     settled = copy.deepcopy(recipes)
     for place, holder, key in list(open_searches(settled, way)):
         holder[key] = values.get(place, holder[key])
@@ -200,7 +200,7 @@ class SampleSplit:
 def splits_of(
     sample: Sample, rng: np.random.Generator, most_rows: int, n_folds: int | None = None
 ) -> list[SampleSplit]:
-    """Split at most `most_rows` rows once per fold, which is scored. With None, split once, and score a quarter."""
+    """Draw at most `most_rows` rows. Hold out each of `n_folds` folds once to score on or, for None, only a quarter."""
     order = rng.permutation(len(sample.X))[:most_rows]
     n, keys = len(order), None if sample.keys is None else sample.keys.select(order)
     if n < _LEAST_ROWS:

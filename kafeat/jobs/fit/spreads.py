@@ -54,7 +54,7 @@ def _spelled(factor: float) -> str:
 
 
 def _extremes(X: Floats) -> tuple[int, int, Array] | None:
-    """Return the columns with the largest and the smallest spread, and all spreads. Return None without two columns."""
+    """Return the columns of largest and smallest spread, and all spreads. Return None if no column varies enough."""
     rows = max(_LEAST_SPREAD_ROWS, min(_MOST_ROWS, _MOST_SPREADS // X.shape[1]))
     some = X[:: -(-len(X) // rows)].astype(np.float64)
     size = np.abs(some).max(axis=0, initial=0.0)

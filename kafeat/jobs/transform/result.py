@@ -28,9 +28,9 @@ class TransformResult:
 
     Attributes:
         rows_read: Rows of the input that were read.
-        clipped: Values outside the range that a step was fitted on, which were replaced by its nearest end.
+        clipped: Number of values that a step replaced by the nearest end of the range that it was fitted on.
         bad_rows: Rows that were dropped or have null features.
-        first_bad_row: The first of them and its problem; None if there is none.
+        first_bad_row: The first bad row and its problem; None if no row is bad.
         columns: Number of features, or of predicted numbers.
         what: The content of the output.
         scale: The factor that the features were multiplied by; None for features as they are.
@@ -50,7 +50,7 @@ class TransformResult:
         self.categories = SeenCategories(inputs)
         self._outside = np.zeros(inputs.n_features, dtype=np.int64)
         self._ranges = ColumnRanges.empty(inputs.n_features)
-        # With predictions, features would be summed only for this test, so `drift` does not suffice.
+        # For predictions, summing features is extra work, so `drift` does not test their mean: only `drift_test` does.
         wanted = rules.drift_test is not None or (rules.drift and outputs.what == "features")
         self.tests_mean = fm.feature_mean is not None and wanted
         self._total = np.zeros(fm.n_components if self.tests_mean else 0)

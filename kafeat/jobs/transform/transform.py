@@ -89,7 +89,7 @@ def transform_file(
 def _columns_to_see(
     job: TransformJob, source: Location, target: Location, format: Format
 ) -> Sequence[str] | None:
-    """Return the columns whose values must be known before rows can stream, or None if they cannot stream.
+    """Return the columns that need a value before rows of a pipe are passed on at once, or None to read a whole block.
 
     A pipe must give the same output as a file, whose first block is read before types are guessed. The model knows how
     to read its columns, but types of passthrough columns, and whether columns fit the options, depend on values.

@@ -1,4 +1,4 @@
-"""Find out by its columns which outputs of a model a file holds. If there are none, name the columns and a remedy."""
+"""Find out which outputs of a model a file holds, by the file's columns. If none fit, name the columns and a remedy."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ class OutputRows:
     """Reads the rows of an output, and compares them with expected rows, which are to be computed in `memory`.
 
     `at` is the number of the next row to compare. `total` is the number of rows, or None if it is unknown until all are
-    read. `keep` names the passthrough columns, which come before the features and are also in the input. For LIBSVM,
-    they are the label, which `kept` names. `promised` maps the location of each part to its number of rows.
+    read. `keep` names the passthrough columns, which come before the features and are also in the input. LIBSVM has
+    only its label there, without a name: `kept` names it. `promised` maps locations of parts to numbers of rows.
     """
 
     @reading_output()
@@ -93,7 +93,7 @@ class OutputRows:
 
     @reading_output()
     def compare(self, expected: Rows, kept: KeptRows | None, made_of: Chunk) -> float:
-        """Compare the next rows with `expected`, and copied columns with `kept`. Return the largest difference."""
+        """Compare the next rows with those expected for `made_of`, and copies with `kept`. Return the largest error."""
         largest = 0.0
         while len(expected):
             got, got_kept = self._next(len(expected))

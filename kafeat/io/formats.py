@@ -46,7 +46,7 @@ class Format:
     """True if `--layout list` is allowed: one column of lists stores all features. For NPY it changes nothing."""
     passthrough: Literal["columns", "label", "none"] = "columns"
     parquet_types: bool = False
-    """True if passthrough columns have the types of Parquet: categories of text, but no times in seconds."""
+    """True if the format has the types of Parquet, which include categories of text, but not times in seconds."""
 
     @property
     def suffixes(self) -> list[str]:
@@ -138,7 +138,7 @@ def format_of_stream(head: bytes) -> Format:
 
 
 def format_of_part(place: Location, input_format: str | None, output_format: str | None) -> Format:
-    """Return the format for writing a part: `output_format`, else that of its input, or Parquet if that is sparse."""
+    """Return the format of a part's output: `output_format` or, by default, that of its input (Parquet if sparse)."""
     own = format_of(place, input_format, "--input-format")
     return FORMATS[output_format or ("parquet" if own.sparse else own.name)]
 

@@ -119,7 +119,7 @@ def check(options: Any) -> None:
 
 
 def taken(options: type[Made], asked: Any, **own: Any) -> Made:
-    """Return an object of the dataclass `options`: its fields come from `own`, or from equal attributes of `asked`."""
+    """Make an object of a dataclass. Its fields come from `own`, or from attributes of `asked` with the same name."""
     names = [one.name for one in fields(options) if hasattr(asked, one.name)]  # type: ignore[arg-type]
     return options(**{name: getattr(asked, name) for name in names} | own)
 

@@ -101,7 +101,7 @@ class Vocabulary:
 
     @property
     def _many(self) -> bool:
-        """True if the column has more categories than are kept. Until then, no category is forgotten."""
+        """True if more categories have occurred than memory should hold. Until then, none is forgotten."""
         return self._next > self._coding.most
 
     @property
@@ -110,7 +110,7 @@ class Vocabulary:
         return len(self._known) > self._room
 
     def forget_others(self, codes: Floats) -> None:
-        """Forget all categories except those with these codes, which occur in the fit sample."""
+        """Keep the categories with these codes, which occur in the fit sample, and forget all others."""
         kept = set(codes.tolist())
         self._known = {category: code for category, code in self._known.items() if code in kept}
         self._room = 2 * max(self._coding.most, len(self._known))
@@ -185,7 +185,7 @@ def spelled(values: pa.Array) -> Array:
         values = _coded(values)
         words = [("" if _unfit(value) else _category(value)) or "" for value in _builtins(values.dictionary)]
         return np.array([*words, ""], dtype=object)[indices_of(values, len(words))]
-    # only a text that ends with 0 may be a number to spell differently: 7.0 as 7
+    # only a text that ends with 0 may be a number with another spelling: 7.0 becomes 7
     words = [_category(text) or "" if text and text[-1] == "0" else text or "" for text in values.to_pylist()]
     return np.array([*words, ""], dtype=object)[:-1]
 
@@ -203,7 +203,7 @@ def _codes(values: pa.Array, known: Mapping[Any, int], code: Callable[[str | Non
 
 
 def _coded(values: pa.Array) -> pa.DictionaryArray:
-    """Return the values as a dictionary array. Unlike the dictionary of a file, that has only values that occur."""
+    """Return a dictionary array of the values, without the unused entries that the dictionary of a file may have."""
     if pa.types.is_dictionary(values.type):
         used = values.indices.dictionary_encode()
         return pa.DictionaryArray.from_arrays(used.indices, plain(values.dictionary).take(used.dictionary))
@@ -244,7 +244,7 @@ def _number(category: str) -> Decimal | None:
 
 
 def _unfit(value: object) -> bool:
-    """Return true for an infinity and for values without a unique spelling. A NaN is a missing value."""
+    """Return true if a value cannot be a category: an infinity, or a type such as bytes. NaN counts as missing."""
     if isinstance(value, float):
         return bool(np.isinf(value))
     return not (value is None or isinstance(value, bool | int | str | Decimal | date))

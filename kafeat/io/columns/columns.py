@@ -42,7 +42,7 @@ class Column:
 
     @property
     def special(self) -> bool:
-        """True for categories, times and texts, for which values need not be numbers."""
+        """True for categories, times and texts. Their values need not be numbers."""
         return self.times or self.text or self.categories is not None
 
     @property
@@ -50,7 +50,7 @@ class Column:
         return 1 if self.width is None else self.width
 
     def codes(self, values: pa.Array) -> Codes:
-        """Return the codes of categories. If `fit` read decimal commas, the number 1.5 is the category `1,5`."""
+        """Return the codes (n,) of categories. If training rows had decimal commas, 1.5 is the category `1,5`."""
         if self.categories is None:
             raise TypeError(f"column {self.name!r} has no categories")
         if self.dialect.decimal == "," and not is_text(values.type):
@@ -105,7 +105,7 @@ class Columns:
         return replace(self, features=tuple(column for column in self.features if not column.text))
 
     def beside_texts(self, numbers: Floats, texts: Sequence[Array]) -> InputRows:
-        """Combine the `numbers` (n, p) of other columns and the columns of `texts` to rows of all features."""
+        """Return rows of all features from `numbers` (n, p) and `texts`, one array (n,) for each column of text."""
         if not texts:
             return numbers
         starts = [

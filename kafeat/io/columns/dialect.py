@@ -35,10 +35,10 @@ MARKS = {" ": "blank", "'": "apostrophe"}
 MINUS = "\u2212"
 DASH = f"[-–—{MINUS}]"
 _EXPONENT = r"(?:[eE][+-]?[0-9]+)?"
-# Adjacent parts of a pattern must not match the same digit, or a long text that fails at its end is tried many times.
+# If adjacent parts could match the same digit, a long text that fails at its end would be tried in many ways.
 _READ = re.compile(
     rf"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+){_EXPONENT}|inf(?:inity)?)",
-    re.IGNORECASE,  # without NaN, which counts as missing
+    re.IGNORECASE,  # does not match NaN, which counts as missing
 )
 _WORTH = re.compile(rf"(.+)=([+-]?[0-9]+(?:\.[0-9]+)?{_EXPONENT})")
 CODE = "[0-9]{2,}[eE][0-9]+"
@@ -169,7 +169,7 @@ class Dialect:
         return rf"^{sign}{unit}{sign}(?:{self.number.pattern})[).,{BLANKS}\-–—{MINUS}]*{unit}[{BLANKS})]*$"
 
     def seen_in(self, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Yield what numbers in these texts contain besides digits and points, such as ("units", "kg, g")."""
+        """Yield each rule that these texts need, with its marks if any: ("units", "kg, g"), ("decimal commas", "")."""
         text = "\n".join(texts)
         if self.decimal == "," and "," in text:
             yield "decimal commas", ""

@@ -194,7 +194,7 @@ def time_pattern(form: object) -> re.Pattern[str]:
 
 
 def parse_time(text: str, dialect: Dialect) -> tuple[float, bool]:
-    """Return a time in seconds, or NaN, and true if it is in UTC: a number, or text whose offset was subtracted."""
+    """Return a time in seconds, or NaN for other text, and whether the seconds are in UTC (if not, in local time)."""
     found = time_pattern(dialect.dates or ISO).fullmatch(text)
     if dialect.dates in EPOCHS or (found is None and not dialect.dates):
         number = doubles([text])  # not `to_doubles`, which reads true as 1

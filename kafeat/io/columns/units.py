@@ -39,7 +39,7 @@ MARK = re.compile(f"{FLAG.pattern}|(?!{'|'.join(sorted(POWERS))})[A-Za-z]")
 
 @lru_cache(maxsize=256)
 def is_unit(before: str, after: str) -> bool:
-    """Return true for a currency and, after a number, for words and signs such as kg and %. Not for `POWERS`."""
+    """Return true for a currency and, `after` a number, for a word or sign such as kg or %, but not for `POWERS`."""
     unit = (before + after).removesuffix(".")
     if any(unicodedata.category(char) == "Sc" for char in unit) or _CURRENCIES.fullmatch(unit):
         return True

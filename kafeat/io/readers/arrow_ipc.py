@@ -128,7 +128,7 @@ class _Stream:
     """The record batches of a complete stream. Arrow's own reader also accepts a stream that ends after any batch.
 
     The format allows a writer to close the stream without the end mark, but the writers of pyarrow, Polars, Spark and
-    kafeat write it. Without it, a failed writer could not be distinguished from a finished one.
+    kafeat write it. Without the mark, a failed writer would look like a finished one.
     """
 
     def __init__(self, location: str, text: DecompressedStream) -> None:
@@ -206,6 +206,6 @@ class _FullReads(io.RawIOBase):
 
 
 def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Validate offsets and lengths, which come from the file and are later used without checks."""
+    """Return the batch if its offsets and lengths are valid, because later code uses them without checks."""
     batch.validate(full=True)
     return batch

@@ -182,7 +182,7 @@ class Layout:
         end = next(at + 1 for at in reversed(range(len(lines))) if not is_note(lines[at]))
         notes = [row for row in lines[end:] if row]
         if notes and 1 < len(notes[0]) < width and lines[end]:
-            notes = []  # rows with missing fields, which the reader reports
+            notes = []  # these are rows with missing fields, which the reader reports
         rows = [at for at in full[1:] if at < end]
         told, kept = list[str](), len(rows)
         columns = [texts[:kept] for texts in columns]

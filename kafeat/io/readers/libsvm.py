@@ -135,10 +135,10 @@ def _numbers(tokens: bytes, lengths: Array) -> npt.NDArray[np.float64]:
 
 
 def _columns(indices: Array, starts: Array, lengths: Array, last_but_one: Array) -> Array:
-    """Return columns, which count from 0, for indices. Raise ValueError for indices that are not valid.
+    """Convert indices, which count from 1, to columns, which count from 0. Raise ValueError for invalid indices.
 
-    Indices must ascend in each row and be written in digits only. `lengths` (n,) are their numbers of characters, and
-    `last_but_one` (n,) the character before the last.
+    Indices must ascend in each row and be written in digits only. `lengths` (n,) are the lengths of
+    their texts, and `last_but_one` (n,) the characters before their last ones.
     """
     if not len(indices):
         return np.empty(0, np.int64)

@@ -47,7 +47,7 @@ def reader_of(data: object) -> Reader:
         if isinstance(data, pa.Table):
             return TableReader(data)
     array = array_of(data, "<array>", "array or a table")
-    # An array of objects, such as lists, has one object for each row.
+    # An array of objects has one object, such as a list, for each row.
     return MemoryReader(
         array_of(array.tolist(), "<array>") if array.dtype == object and array.ndim == 1 else array
     )

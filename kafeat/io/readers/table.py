@@ -77,20 +77,20 @@ def cut(
 
 @dataclass(eq=False)
 class TableChunk(Chunk):
-    """A chunk of an Arrow table. The first columns of `table` are those of `columns`, passthrough columns follow."""
+    """A chunk of an Arrow table. In `table`, the feature columns come first, and passthrough columns follow."""
 
     table: pa.Table
     take_passthrough: TakePassthrough | None
     broken: Broken = field(default_factory=dict)
     source: Table = field(default=ANYWHERE.table, repr=False)
-    """The reader of a text format, otherwise an empty table. Messages base their advice on its first rows."""
+    """The reader if its format is text, otherwise an empty table. Advice in messages is based on its first rows."""
 
     @cached_property
     def _passthrough(self) -> pa.Table | None:
         return None if self.take_passthrough is None else self.take_passthrough(self.table, self.first_row)
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
-        # The order that needs no transposition: Arrow stores one list column row by row, and others by column.
+        # The order that needs no transposition: Arrow stores lists row by row, and numbers column by column.
         lists = len(self.columns.features) == 1 and self.columns.features[0].width is not None
         out = np.empty((self.rows, self.columns.numbers.n_features), dtype, order="C" if lists else "F")
         finite = True
@@ -191,7 +191,7 @@ class KeyedReader(Reader):
     """A reader of Arrow record batches. `add_keys` adds columns from the names of folders, such as year=2024."""
 
     _respelled: Mapping[int, Dialect] = MappingProxyType({})
-    """JSON columns whose numbers are rewritten for a map's dialect. Passthrough copies of them are read separately."""
+    """JSON columns, by position, whose numbers are rewritten in a map's dialect. Passthrough copies are not."""
 
     @abstractmethod
     def _batches(self, indices: list[int], wanted: Wanted, broken: Broken) -> Iterator[pa.RecordBatch | None]:
@@ -201,7 +201,7 @@ class KeyedReader(Reader):
         """
 
     def _taking(self, where: list[int], wanted: Wanted) -> TakePassthrough:
-        """Return a function of a table and its first row number that returns the columns at positions `where`."""
+        """Return a function that, for a table and its first row number, returns the columns at positions `where`."""
         del wanted
         return lambda table, _start: table.select(where)
 

@@ -141,9 +141,9 @@ def write_bytes(
 def beside(
     location: Location, fsync: bool, *, sweep: bool = True, guard: Guard = nullcontext
 ) -> Iterator[IO[str]]:
-    """Open a text file that accompanies an output, such as that of --stats. It may not be standard output.
+    """Open a text file that accompanies an output, such as the file of --stats. It may not be standard output.
 
-    If the location is a pipe, its broken end is an error, unlike for the output itself.
+    If it is a pipe whose reader has closed it, that is an error, unlike for the output itself.
     """
     if isinstance(location, StandardStream):
         raise UsageError("-: expected the name of a file: standard output is for the features")

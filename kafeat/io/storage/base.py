@@ -206,7 +206,7 @@ def lies_in(identity: str, folder: str) -> bool:
 
 @contextmanager
 def making(*folders: Location) -> Iterator[Callable[[Location], None]]:
-    """Make folders, and yield a function that makes another. At the end, remove those new ones that are empty."""
+    """Make folders, and yield a function that makes more. At the end, remove the new folders that are empty."""
     made: list[str] = []
 
     def make(folder: Location) -> None:

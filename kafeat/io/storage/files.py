@@ -35,7 +35,7 @@ def refused(location: object, error: OSError) -> SystemRefusedError:
 
 
 def standard_stream(number: Literal[0, 1]) -> io.FileIO:
-    """Open standard input or output without Python's buffer: a thread stuck in a read would hold its lock for ever."""
+    """Open standard input or output without Python's buffer, whose lock a thread stuck in a read would never free."""
     # If the stream is closed, Python sets it to None, and its descriptor may belong to another file by now.
     if (sys.stdin, sys.stdout)[number] is None:
         raise SystemRefusedError(
@@ -64,9 +64,9 @@ def read_full(file: io.RawIOBase, size: int) -> bytes:
 
 
 def read_until_pause(file: io.RawIOBase, size: int, seconds: float) -> tuple[bytes, bool]:
-    """Read `size` bytes, or fewer at the end or at a pause, and return true at a pause.
+    """Read `size` bytes, or fewer at the end or at a pause. The second result is true at a pause.
 
-    It waits for the first byte as long as necessary. The input pauses if no data are there `seconds` after that byte.
+    The first byte may take any time. The input pauses if, `seconds` after that byte, no more bytes are there.
     """
     data, until = bytearray(), 0.0
     while len(data) < size:
@@ -94,7 +94,7 @@ def write_full(file: io.FileIO, data: Any, at: int | None = None) -> None:
 
 
 def lock(file: int, *, shared: bool = False, wait: bool = True) -> bool | None:
-    """Lock an open file, or change its lock. Return false if another process has locked it, None without file locks."""
+    """Lock an open file, or change its lock. Return false if another process holds it, None if locks do not work."""
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except OSError as error:

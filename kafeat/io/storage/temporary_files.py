@@ -52,20 +52,20 @@ os.register_at_fork(after_in_child=_ours.clear)
 
 
 def remove_stale(target: str) -> None:
-    """Remove the temporary files for this target that killed processes have left."""
+    """Remove the temporary files that killed processes have left for this target."""
     folder, stem = _stem(target)
-    with suppress(OSError):  # writing to such a folder reports the error
+    with suppress(OSError):  # a later write to the folder reports the error
         _remove_stale_of(folder, os.listdir(folder), re.escape(stem))
 
 
 def remove_stale_below(folder: Location) -> None:
-    """Remove the temporary files for all targets below a folder that killed processes have left."""
+    """Remove the temporary files that killed processes have left below a folder, for all targets."""
     for above, _, names in os.walk(folder.path) if isinstance(folder, LocalPath) else ():
         _remove_stale_of(above, names, r"\..+\.kafeat-")
 
 
 def _remove_stale_of(folder: str, names: list[str], stem: str) -> None:
-    """Remove those of the files `names` that are stale temporary files, and begin with the pattern `stem`."""
+    """Remove the stale temporary files among `names`, if their names begin with the pattern `stem`."""
     for name in names:
         if re.fullmatch(stem + r"\d+-[0-9a-f]{8}\.tmp", name):
             _remove_if_stale(os.path.join(folder, name))

@@ -22,7 +22,7 @@ from kafeat.io.storage.temporary_files import uploads_to_call_off
 
 # pyarrow uploads parts of this size. It would first copy smaller pieces together.
 _PIECE = 10 << 20
-# pyarrow's threads accept any number of parts, which stay in memory: wait for them after so many.
+# pyarrow's threads accept any number of parts, which stay in memory. So wait for them after this many parts.
 _PIECES_AT_ONCE = 4
 # Seconds to wait for parts that are being sent. Without a network, pyarrow itself gives up after half a minute.
 _GRACE_SECONDS = 15.0

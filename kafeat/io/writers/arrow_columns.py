@@ -25,7 +25,7 @@ def columns_of(block: Floats, nulls: Mask | None = None, *, apart: bool = False)
         return [shared(column) for column in block.T]
     if block.strides[0] != block.itemsize or block.strides[1] < block.strides[0]:
         block = np.asfortranarray(block)
-    # To slice one array over the whole block takes a tenth of the time of making an array for each column.
+    # Slicing one array of the whole block takes a tenth of the time of making an array for each column.
     step = block.strides[1] // block.itemsize if width > 1 else rows
     span = np.lib.stride_tricks.as_strided(block, ((width - 1) * step + rows,), (block.itemsize,))
     if nulls is not None or apart:
@@ -56,7 +56,7 @@ def schema_of(layout: Layout) -> pa.Schema:
 
 
 def features_of(block: Floats, schema: pa.Schema, layout: Layout, *, apart: bool = False) -> list[pa.Array]:
-    """Return a block of features as Arrow arrays: one per feature, or one of lists as in the layout."""
+    """Return a block of features as Arrow arrays: one per feature or, if the layout has lists, one array of lists."""
     nulls = nulls_of(block, layout)
     if layout.list_name is None:
         return columns_of(block, nulls, apart=apart)

@@ -16,7 +16,7 @@ from kafeat.types import Floats, Mask
 
 @dataclass(eq=False)
 class Buffer:
-    """Memory for many blocks. `take` has returned its first `used` rows; `busy` rows of them are not yet freed."""
+    """Memory for many blocks. `take` has handed out its first `used` rows, of which `busy` rows are not yet freed."""
 
     memory: Floats
     used: int = 0

@@ -148,7 +148,7 @@ def comparable_labels(
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column of numbers in a type that holds them exactly and to which text can be cast: no int or bool."""
+    """Return labels in a type that holds them exactly and to which Arrow casts texts such as 7.0: no int or bool."""
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     if pa.types.is_integer(column.type):  # LIBSVM labels are below 2**53

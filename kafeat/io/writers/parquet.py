@@ -16,7 +16,7 @@ from kafeat.types import Floats, Mask
 
 # Each column costs a fixed time per row group. 64 MiB is 1.3 times as fast as 32, and little slower than 128.
 GROUP_BYTES = 64 << 20
-# Groups of lists are smaller: they are only one column, and the writer needs as much memory again for them.
+# Groups of lists are smaller: one column costs little time, and the writer needs twice the memory of the lists.
 LIST_GROUP_BYTES = 32 << 20
 # Bytes of a page: large enough that a column of a row group is usually a single page.
 PAGE_BYTES = 8 << 20

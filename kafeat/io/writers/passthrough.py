@@ -1,6 +1,6 @@
 """Convert passthrough columns to types that a format can store, and compare them with those of the input.
 
-Columns of other types are an error before anything is written.
+A column that cannot be converted is an error before anything is written.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _has_text(kind: pa.DataType) -> bool:
 
 
 def written(kind: pa.DataType, format: Format) -> pa.DataType:
-    """Return the type in which a format stores values of a type. Categories become plain, except text in Parquet."""
+    """Return the type in which a format stores a type. Categories become their values, except for text in Parquet."""
     if not pa.types.is_dictionary(kind):
         return kind
     of_values = plain(pa.nulls(0, kind)).type

@@ -191,7 +191,7 @@ def _handed_on(fitted: FittedStep, sample: Sample, last: bool) -> tuple[Names | 
 def _run_given(transform: Transform, name: str, rows: Floats) -> Floats:
     try:
         return run_tiles(transform, rows, DOUBLE)
-    except InvalidValueError as refused:  # `name` is the file of these rows, which are not part of the input
+    except InvalidValueError as refused:  # not rows of the input, so the error names them or their file
         raise DataError(f"{name}: {refused}") from None
 
 
@@ -360,8 +360,8 @@ class Chain:
     def numbers(self, X: InputRows) -> Floats:
         """Return rows X (n, d) as plain numbers, after the leading steps that fill gaps or read categories or texts.
 
-        If the last of them is a union with samplers, the plain numbers of its maps are joined, except those of a map
-        that reads only columns of the maps before it.
+        If the last of these steps is a union with samplers, it makes features. Then the plain numbers of its maps are
+        joined, without those of a map whose columns were all read by earlier maps.
         """
         makers = [i + 1 for i, fitted in enumerate(self.steps) if _makes_numbers(fitted.step)]
         leading = [fitted.step.traits for fitted in self.steps[: max(makers, default=0)]]
@@ -405,7 +405,7 @@ class Chain:
 
 
 def _makes_numbers(step: Step) -> bool:
-    """Return True if a step turns gaps, categories, texts or times into numbers. For trees it is False."""
+    """Return True if a step turns gaps, categories, texts or times into numbers. `trees` makes features instead."""
     traits = step.traits
     reads = traits.numbers.missing == "fill" or traits.columns.named
     return reads and (isinstance(step, Scaler) or bool(step.inner_chains) or bool(traits.columns.texts))

@@ -14,10 +14,10 @@ from kafeat.types import Floats
 
 # The rows to check: at most 1024 and at least 64 evenly spaced rows, and the 128 rows with the most extreme entries.
 _MOST_SPREAD, _LEAST_SPREAD, _FAR = 1024, 64, 128
-# The largest number of entries in all rows to check, and in one array.
+# The largest number of entries in the rows to check, and in the rows whose extremes are searched at a time.
 _MOST_NUMBERS, _AT_ONCE = 1 << 24, 1 << 21
 _MOST_ROWS = 256
-# The largest error of a feature, as a norm over all rows, relative to the feature's own norm. For rows, see `agree`.
+# The accepted error of a feature, as a norm over all rows, relative to the feature's own norm. For rows, see `agree`.
 _OF_COLUMN = 0.01
 
 Indices = npt.NDArray[np.intp]

@@ -37,7 +37,7 @@ def kernel_before_pca(chain: Chain, X: InputRows) -> Floats | None:
 
 
 def components(chain: Chain, Z: Floats) -> Floats:
-    """Return the outputs Z (n, r) of pca as if without `whiten`, minus their means over these rows."""
+    """Return the outputs Z (n, r) of pca with the scale of `whiten` undone, minus their means over these rows."""
     scaled = Z * chain.steps[-1].state["scale"]
     around: Floats = scaled - scaled.mean(axis=0)
     return around

@@ -105,14 +105,14 @@ class TileLoop:
         return counts
 
     def _sparse(self, X: SparseRows, out: Floats) -> Array | None:
-        """Transform each row as sparse if it has few entries (see `THIN`), else as dense. Other rows do not matter."""
+        """Transform each row as sparse if it has few entries (see `THIN`), else as dense, whatever other rows are."""
         thin = X.counts * THIN <= X.width
         if SparseRows not in self._transform.takes or X.width < LEAST_SPARSE:
             thin[:] = False
         ways = [way for way in (thin, ~thin) if way.any()]
         merged: Array | None = None
         for number, way in enumerate(ways):
-            # In the pass over sparse rows, copies of the first one replace dense and missing rows, and vice versa.
+            # The pass over sparse rows has copies of its first row in place of dense rows and padding, and vice versa.
             which = np.full(self.rows, int(way.argmax()))
             which[: len(X)] = np.where(way, np.arange(len(X)), which[0])
             target = out if number == 0 else np.empty_like(out)

@@ -16,9 +16,9 @@ class Coding:
     Attributes:
         lenient: True if a missing or unknown category gets the code -1; False if it is an error.
         most: A column with at most this many categories keeps all of them.
-        least: None if more than `most` categories are an error. Otherwise, a column with more keeps each category that
-            at least `least` rows of the fit sample have (int), or this share of the rows (float). All other categories
-            share the last code.
+        least: None if more than `most` categories are an error. Otherwise, a column with more than `most` keeps those
+            that occur in at least `least` rows of the fit sample (int), or in this share of the rows (float). All other
+            categories share the last code.
         null: True if missing values are a category of their own.
         group: True if the categories are groups that decide the folds of rows; only messages depend on it.
     """
@@ -30,7 +30,7 @@ class Coding:
     group: bool = False
 
     def joined(self, other: Coding) -> Coding:
-        """Return rules for a column that two steps read: keep the categories of both, and raise the errors of both."""
+        """Return rules for a column that two steps read. Keep what either keeps, and reject what either rejects."""
         whole = [one.most for one in (self, other) if one.least is None]
         least, most = (None, min(whole)) if whole else (other.least, other.most)
         lenient, null = self.lenient and other.lenient, self.null or other.null

@@ -57,7 +57,7 @@ def one_only(ordered: bool) -> DataError:
 
 
 def _edges(values: Floats, places: list[int]) -> Floats:
-    """Return the edges between parts: sorted values at `places`. The lowest separates none, so the next replaces it."""
+    """Return edges of parts: sorted values at `places`, but not the lowest value, because no row is below it."""
     edges: Floats = np.sort(values)[np.clip(places, 0, len(values) - 1)]
     above = values[values > values.min()]
     return np.maximum(edges, above.min(initial=np.inf))
@@ -85,7 +85,7 @@ class Folds:
 
     @classmethod
     def by(cls, keys: RowKeys | None, n: int = FOLDS) -> Self:
-        """Return folds with `n` cuts, at quantiles of the keys of a sample; without keys, with `FOLDS` random parts."""
+        """Return folds with `n` cuts at quantiles of these keys. Without keys, there are `FOLDS` random parts."""
         if keys is None:
             return cls()
         parts = n + keys.ordered
@@ -98,7 +98,7 @@ class Folds:
         return self.random if self.edges is None else len(self.edges) + 1
 
     def parts(self, keys: Array) -> Array:
-        """Return the number of the part of each row. `keys` (n,) are its key or, without edges, its hash."""
+        """Return the part numbers (n,) of rows, from `keys` (n,): the rows' keys or, without edges, their hashes."""
         if self.edges is None:
             if keys.dtype.kind not in "iu":
                 raise TypeError("expected hashes, which random parts need, got keys, which need edges")

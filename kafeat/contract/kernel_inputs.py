@@ -1,8 +1,8 @@
 """Two samples of rows as an exact kernel sees them: as coordinates, or only as their dot products.
 
 A chain passes a pair from step to step. A scaler returns new coordinates. A sampler returns the Gram matrix of its
-kernel, so that the next step sees dot products in the kernel's feature space, which is all that a distance or a
-dot-product kernel needs.
+kernel, which consists of dot products in the kernel's feature space. They are enough for a next step whose kernel
+depends only on distances or dot products.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def distances(x: Floats, y: Floats, metric: Literal["sqeuclidean", "cityblock"])
 _WIDE = 32
 # Products lose digits of squared distances below this share of ‖x‖² + ‖y‖², so differences are used for these.
 _NEAR = 1e-3
-# The height of a block, in rows. If more than this share of the pairs is near, differences for all pairs are faster.
+# The rows of a block, and the share of near pairs from which on differences for all pairs are faster than products.
 _ROWS, _MANY = 256, 0.1
 
 

@@ -24,7 +24,8 @@ _IS_SPACE = np.isin(np.arange(_SPACES[-1] + 2), _SPACES)
 _AT_ONCE = 1 << 15
 
 Hashes = npt.NDArray[np.uint64]
-# An n-gram c₁ … c_n has the hash `_mixed` of c₁ Mⁿ⁻¹ + … + c_n modulo 2⁶⁴, and a word that of a similar sum XOR _WORD.
+# The hash of an n-gram c₁ … c_n is `_mixed` of c₁ Mⁿ⁻¹ + … + c_n modulo 2⁶⁴. For a word with the space c₀ before it, it
+# is `_mixed` of (c₀ M + c₁ M² + …) XOR _WORD.
 _M, _MIX, _WORD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93), np.uint64(0xC2B2AE3D27D4EB4F)
 
 

@@ -69,7 +69,7 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows with predictions (n, k), targets or probabilities, of models fitted without the row; NaN if none exists."""
+    """Rows with `outputs` (n, k), targets or probabilities, of predictors fitted without the row; NaN if none was."""
 
     rows: TrainingRows
     outputs: Floats

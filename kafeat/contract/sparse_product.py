@@ -11,7 +11,7 @@ from kafeat.compiled.library import ARRAY, FLAG, SIZE, address, loop, vector_byt
 from kafeat.contract.tile import Rows, SparseRows
 from kafeat.types import Array, Floats
 
-# As in the C code: rows of a buffer, the gap after each row (in numbers), and SIMD vectors of dense rows at a time.
+# Sizes in the C code: the rows of a buffer, the numbers between two of its rows, and the SIMD vectors in a dense block.
 _ROWS, _GAP, _VECTORS = 16, 16, 2
 _CSR = (ARRAY, ARRAY, ARRAY)
 _OUT = (ARRAY, ARRAY, SIZE, SIZE)

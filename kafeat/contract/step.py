@@ -66,10 +66,10 @@ class Sample:
     `given_rows`, under the same names, also transformed. `names` are the names of the features, with None for each that
     is not an input column. `n_categories` has the number of categories of each feature that is a code, and 0 for each
     other. Both are None after a step that does not keep its input columns. `times` are the names of the columns that
-    were read as times. `dtype` is that of the map's features. `rows` (n,) are the numbers of the rows in the input, or
-    None for their numbers in the sample. `keys` are the groups or times by which rows are held out; None holds them out
-    at random. `stream` reads all rows; without it, steps can learn only from the sample. `jobs` is the number of
-    threads, which never changes the result. `cache` stores fitted chains on the same sample, for reuse.
+    were read as times. `dtype` is that of the map's features. `rows` (n,) are the row numbers in the input; None means
+    0, 1, …, n − 1. `keys` are the groups or times by which rows are held out; None holds them out at random. `stream`
+    reads all rows; without it, steps can learn only from the sample. `jobs` is the number of threads, which never
+    changes the result. `cache` stores fitted chains on the same sample, for reuse.
     """
 
     X: Floats

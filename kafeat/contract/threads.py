@@ -132,7 +132,7 @@ def share_work(make_worker: Callable[[], Callable[[T], R]], items: Iterable[T], 
                     item = next(items, _END)
                 if item is _END:
                     return
-                results[place] = worker(item)  # type: ignore[arg-type]  # not _END, so a T
+                results[place] = worker(item)  # type: ignore[arg-type]  # `item` is not _END here
         except (Exception, Ended) as error:  # the calling thread raises it
             stopped.set()
             errors[place] = error

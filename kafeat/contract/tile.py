@@ -95,9 +95,10 @@ class SparseRows:
 
 @dataclass(frozen=True, eq=False)
 class TextRows:
-    """Rows of `width` features, of which those at the positions `plain` are `numbers` (n, p).
+    """Rows with columns of numbers and of text. Their features are numbers and counts of n-grams.
 
-    The other features are counts of the n-grams of `texts` (n, k); those of text column j begin at position starts[j].
+    The features at the positions `plain` (p,) are `numbers` (n, p). The others are counts of the n-grams of `texts`
+    (n, k). Those of text column j begin at position starts[j].
     Texts need less memory than counts, so the step that reads the texts counts the n-grams tile by tile.
     """
 

@@ -16,8 +16,8 @@ class ColumnTraits:
 
     Attributes:
         apart: True if output column j depends only on input column j, so that a later error can name the column.
-        coded: Input columns to read as codes of categories, and how.
-        times: Input columns to read as times, in seconds since 1970, with the time zone of their hours.
+        coded: Input columns to read as codes of categories, each with the rules for its codes.
+        times: Input columns to read as times, in seconds since 1970, each with the time zone of its hours.
         texts: Input columns to read as the counts of their n-grams.
     """
 
@@ -46,7 +46,7 @@ class LabelTraits:
     """Traits about the label: whether `fit` needs or uses one, and which rows it learns from.
 
     Attributes:
-        needs: The parameters that make `fit` need a label, by their place in the step, with the purpose of the label.
+        needs: Why `fit` needs a label: a parameter, such as `kind: ridge`, and the purpose, such as `to predict`.
         uses: True if `fit` learns from a label where there is one.
         all_rows: True if `fit` learns from all rows, by `Sample.all_rows`.
         crossed: True if outputs for training rows depend only on the labels of other rows (cross-fitting).
@@ -126,8 +126,8 @@ class ExactTraits:
     Attributes:
         needs_coordinates: True if `exact` needs coordinates, because dot products of the inputs do not determine it.
         none: The reason why this recipe has no exact kernel, for a kind that has one by default; or None.
-        own: The parameter that makes the features themselves define the kernel, such as `kind: trees`; or None. The
-            error is then only rounding, `target_error` is refused, and `exact` returns `own_coordinates`.
+        own: The parameter that makes the features themselves define the kernel, such as `kind: trees`, or None. If
+            it is set, errors are only rounding, `target_error` is refused, and `exact` returns `own_coordinates`.
     """
 
     needs_coordinates: bool = True

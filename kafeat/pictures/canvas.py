@@ -108,7 +108,7 @@ def plain(axes: Axes, style: Style) -> None:
         text.set_fontsize(10)
 
 
-# Characters in a line of a legend above one column of axes, and its height in inches.
+# The most characters in a line of a legend above one column of axes, and the height of a line in inches.
 _WIDTH, _LINE = 52, 0.19
 
 

@@ -76,7 +76,7 @@ def _step(recipe: dict[str, Any]) -> str:
 
 
 def plot_kernel(self: Drawable, X: TableLike, rows: int = 1000) -> tuple[Axes, Axes, Axes]:
-    """Plot the exact and the approximate kernel matrix of some rows, similar rows together, and the difference.
+    """Plot the exact and the approximate kernel matrix, and their difference, for some rows ordered by similarity.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def _drawn(fm: Drawable, X: TableLike, rows: int, portrait: str, columns: int = 
 
 
 def _figures(fm: Drawable, X: TableLike, rows: int) -> MapFigures:
-    """Compute the data of the figures on the rows with the largest hashes: the fit sample prefers small ones."""
+    """Compute the figures from the rows with the largest hashes. The map was fitted on those with the smallest."""
     from kafeat.pictures.portraits import map_figures
 
     if rows < 2:

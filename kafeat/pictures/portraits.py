@@ -1,6 +1,6 @@
-"""Figures of one map: small parts of the matrices that an evaluation computes, and how they are drawn.
+"""Figures of one map: their data, small parts of the matrices of an evaluation, and functions that draw them.
 
-The data need no matplotlib.
+Only drawing needs matplotlib.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class FeatureMap(NamedFeatures, TransformerMixin, MapEstimator):  # type: ignore
     feature_map_ : kafeat.FeatureMap
         Fitted map, which can be saved for the command line.
     component_indices_ : ndarray of int
-        Row numbers of the landmarks of a Nyström step, counted over all batches; only where landmarks are rows.
+        Row numbers of the landmarks of a Nyström step, counted over all batches; absent if landmarks are not rows.
     n_features_in_, feature_names_in_ : int, ndarray of str
         Number of input columns, and their names if the input has names.
 
@@ -96,9 +96,9 @@ class FeatureMap(NamedFeatures, TransformerMixin, MapEstimator):  # type: ignore
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add a batch of rows. The map equals that of a single `fit` on all batches.
 
-        The estimator keeps a sample of `fit_rows` rows from all batches, also when it is pickled. The steps are fitted
-        at the next use, such as `transform`. A batch after that changes the map, with a warning: what was learned from
-        earlier features does not fit later ones, so read all batches once for the map, and once more for a learner.
+        The estimator and its pickles keep a sample of `fit_rows` rows from all batches. The steps are fitted at the
+        next use, such as `transform`. A batch after that use changes the map, with a warning, because a learner of the
+        earlier features cannot use the later ones. So read all batches once for the map, then again for a learner.
         `fit` keeps no rows, so the first batch after a `fit` starts a new fit, with a warning.
         """
         sampled: SampledFit | None = getattr(self, "_sampled", None)

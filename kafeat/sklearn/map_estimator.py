@@ -239,13 +239,13 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             fm = fit_reader(
                 config, rows, labels, weight=weight, jobs=jobs, listener=listener, intervals=intervals
             )
-        if groups is not None:  # Tables for which this config is used later have no such column.
+        if groups is not None:  # tables that come later lack the column of groups
             fm = replace(fm, config=fm.config.model_copy(update={"split_by": None}))
         self._map: FittedMap = fm
         return self
 
     def _labels(self, y: Any, config: Config) -> Array | None:
-        """Return the labels that fitting this config uses."""
+        """Return the labels to fit this config with, or None if it uses none. Subclasses check `y`."""
         return y
 
     @property
@@ -297,7 +297,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         finite = "allow-nan" if takes_missing(step.traits for step in config.map_steps) else True
         of, sparse = self if reset else self._with_tags_of(config), False if reads_columns else "csr"
         rows = checked_rows(of, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
-        # Pandas makes objects of other types, but the data frames of other libraries turn times into numbers.
+        # With times, pandas gives objects. Other data frames turn times into numbers, so their types are checked here.
         if rows.dtype == object or not hasattr(X, "iloc"):
             with as_value_errors():
                 _refuse_other_columns(X)
@@ -307,7 +307,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return reader_of(X) if rows.dtype == object else NamedReader(rows, [str(name) for name in names])
 
     def _with_tags_of(self, config: Config) -> Self:
-        """Return a view of the estimator whose config counts as checked, because a check is slower than a transform."""
+        """Return a view of the estimator with tags of this config: to load a config is slower than a transform."""
         view = object.__new__(type(self))
         view.__dict__.update(vars(self), _checked=config)
         return view
@@ -361,7 +361,7 @@ class NamedFeatures(ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]  # s
 
 
 def beside(source: Reader, sample_weight: Any = None, groups: Any = None) -> Reader:
-    """Return a reader with an additional column of weights and one of groups, if they are given, for each row."""
+    """Return a reader that adds a column for `sample_weight` (n,) and one for `groups` (n,), unless they are None."""
     try:
         given = {
             name: column_or_1d(check_array(values, ensure_2d=False, dtype=dtype, input_name=name.strip("<>")))

@@ -92,7 +92,7 @@ class FeatureMapClassifier(ClassifierMixin, _PredictingEstimator):  # type: igno
     _task: ClassVar[Literal["classification", "regression"]] = "classification"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Fit map and predictor on rows X (n, d) with classes y (n,). Weights and groups are as for a regressor."""
+        """Fit on rows X (n, d) with classes y (n,). Weights and groups are those of `FeatureMapRegressor.fit`."""
         with as_value_errors():
             labels = checked_labels(y, classes=True)
         self._fit(X, labels, sample_weight, groups)

@@ -61,7 +61,7 @@ class TunedFeatureMap(NamedFeatures, TransformerMixin, BaseEstimator):  # type: 
     n_jobs : int, optional
         Number of threads (default: 1; -1: all cores). The features do not depend on it.
     random_state : int or RandomState, optional
-        Seed of the search and of the map, in the place of that of `base`.
+        Seed of the search and of the map. It replaces the seed of `base`.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class TunedFeatureMap(NamedFeatures, TransformerMixin, BaseEstimator):  # type: 
             with as_value_errors(len(X)):
                 rows: Any = beside(reader_of(X), groups=groups)
                 tuning = tune(rows, labels, split_by=split_by, **parameters)
-            # without the data, so that a fitted estimator stays small
+            # A fitted estimator stays small without the data of the search.
             self.tuning_ = replace(tuning, _fit=no_data)
             self.config_ = tuning.config.to_plain()
             if groups is not None:

@@ -157,7 +157,7 @@ class ComparedMap:
         return f"{self.name} {' '.join(parts)}".strip()
 
     def task(self, names: tuple[str, ...]) -> TaskKind:
-        """Return the task for these labels: that of the model that learned them, that in the config, or `auto`."""
+        """Return the task of a model that learned these labels, or that of a recipe's predictor, or else `auto`."""
         own = None if self.fitted is None else self.fitted.predictor
         if own is not None and own.labels.soft and set(own.labels.names) == set(names):
             return "soft"
@@ -188,7 +188,7 @@ class ComparedMap:
     ) -> Fit:
         """Return the fitted map. A recipe is fitted here, on the rows that are not held out.
 
-        If `validate` in a recipe lists values to try, the learner scores them or, without a learner, ridge.
+        If `validate` in a recipe lists values to try, the learner scores them. Ridge scores them if `learner` is None.
         """
         if self.fitted is not None:
             return Fit(self.fitted)

@@ -100,7 +100,7 @@ class Split:
 
     @property
     def folds(self) -> Folded:
-        """The fold of each row. Folds are made by the keys of the training rows, so that these are divided evenly."""
+        """The fold of each row. Edges of folds come from training rows, so that training rows are divided evenly."""
         folds = Folds.by(None if self.keys is None else self.keys.select(self.train))
         return Folded(folds.parts(self.hashes if self.keys is None else self.keys.values), folds)
 
@@ -116,7 +116,7 @@ class Split:
 def split(n: int, seed: int, test: Mask | None = None, keys: RowKeys | None = None) -> Split:
     """Hold out the fifth of n rows with the largest hashes of (seed, row number), or the rows in `test`.
 
-    A map is fitted on the rows with the smallest hashes. It has seen no test row if these are less than four fifths.
+    A map is fitted on the rows with the smallest hashes. If it is fitted on less than four fifths, it sees no test row.
     If keys are given, they choose the test rows: whole groups with about a fifth of the rows, or the latest fifth.
     """
     hashes = row_hashes(seed, 0, n)
@@ -231,7 +231,7 @@ class Trained(NamedTuple):
 def train(
     prepare: Callable[[], Training], penalty: float | None, apart: Callable[[], float] = lambda: 0.0
 ) -> Trained:
-    """Fit with a penalty, or search for one first. The seconds that `apart` returns do not count."""
+    """Fit with a penalty, or search for one first. Seconds by which the total `apart()` grows are not counted."""
     training, prepared = timed(prepare, apart)
     chosen, search = (penalty, 0.0) if penalty is not None else timed(training.search, apart)
     model, learned = timed(partial(training.model, chosen), apart)

@@ -139,7 +139,7 @@ class HeldRows:
 
 
 def held(inputs: Inputs, rows: Mask, scaling: Scaling, most_bytes: int = _MOST_BYTES) -> tuple[Array, Floats]:
-    """Return the numbers (r,) and the scaled values (r, width) of rows. Refuse more than `most_bytes` of them."""
+    """Return the row numbers (r,) and the scaled values (r, width) of the rows. Refuse values of over `most_bytes`."""
     n = int(rows.sum())
     if n * inputs.width * 4 > most_bytes:
         raise UsageError(

@@ -254,7 +254,7 @@ class Machines:
         return {"raw": {"score": self._raw_validated[key]}, "map": self.scoring.deciding(tested)}
 
     def parts(self, subject: MapOnData) -> list[Entries]:
-        """Return the learner's score without each part of a union, or nothing if the map is not a union."""
+        """Return an entry for each part of a union, with the learner's score without it; empty for other maps."""
         parts = subject.map.chain.parts
         scored = []
         for name, columns in parts if len(parts) > 1 else ():

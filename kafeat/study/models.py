@@ -130,9 +130,10 @@ def drawn(task: PredictionTask, tested: Tested) -> ModelFigures | None:
 
 
 class _Held(NamedTuple):
-    """Labels compared with intervals. Per level, `covered` marks labels inside, `sizes` has interval sizes, (n, k).
+    """Labels compared with intervals: for each level, `covered` (n, k) marks labels inside, `sizes` (n, k) are lengths.
 
-    `p_value` tests if errors (n,) are larger than those of held-out training rows. `calibration` is for classes.
+    `p_value` tests if `errors` (n,) are larger than those of held-out training rows. For classes, a size is the number
+    of classes in the set, and `calibration` has the calibration error and its p-value. For numbers, it is empty.
     """
 
     covered: list[Mask]

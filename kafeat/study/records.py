@@ -23,7 +23,8 @@ class Scored:
     """Scores and costs, such as `tested["raw"]["score"]` of the learner on the raw columns.
 
     Attributes:
-        tested: On test rows: `constant`, the learner on `raw`, `map` and `exact`, `boosting`, and the map's `model`.
+        tested: On test rows: a `constant`, the learner on `raw` columns, on features (`map`) and with the `exact`
+            kernel, `boosting`, and the predictor of the map (`model`).
         validation: The learner on the validation rows, by which maps are chosen: `raw` and `map`.
         exact_rows: The learner on the features, trained only on the rows of the exact kernel machine: `map`.
     """

@@ -72,7 +72,7 @@ def _means(of: Sequence[Mapping[str, Entries]], overlap: float) -> dict[str, Ent
 
 
 def _parts(records: Sequence[Sequence[Mapping[str, Any]]]) -> list[Entries]:
-    """Return the mean of the score without each part of a union, and its standard error."""
+    """Return an entry for each part of a union: the mean score without the part, with its standard error."""
     return [
         {**parts[0], "score_without": estimate([part["score_without"] for part in parts], 0.0)}
         for parts in zip(*records, strict=True)
@@ -134,7 +134,7 @@ def comparable(summaries: Sequence[Summary]) -> bool:
 def margin_of(best: Summary) -> float:
     """Return the standard error of the best map's figure: over seeds and splits, or over rows if that is larger.
 
-    A formula or resampled rows give the error over rows. It is smaller if several splits together score more rows.
+    The error over rows comes from a formula or resampled rows. It shrinks if several splits score more different rows.
     """
     if not is_scored(best):
         return deciding(best)["standard_error"] or 0.0

@@ -35,7 +35,7 @@ _SAME_TIME, _NO_TIME = 2.0, 0.01
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table of scores: `which` is scored (such as `raw`), with how many columns, in which summary."""
+    """A row of the table of scores: the key of what was scored (such as `raw`), its name and width, and its summary."""
 
     which: str
     name: str
@@ -163,8 +163,8 @@ _ERRORS = {
     "kernel_pca_error_least": "Frobenius norm, best of this rank",
     "kernel_pca_spectrum": "leading eigenvalues, relative",
     "kernel_pca_subspace": "leading eigenvectors, mean cos² of the angles",
-    "closed_form_error_max": "closed form, largest over ratios y/x, per (xy)^(γ/2)",
-    "closed_form_error_mean": "closed form, mean over the ratios",
+    "closed_form_error_max": "closed form, largest error, divided by (xy)^(γ/2)",
+    "closed_form_error_mean": "closed form, mean error, divided by (xy)^(γ/2)",
 }
 
 
@@ -268,7 +268,7 @@ def findings(summaries: Sequence[Summary], entry: Summary) -> Iterator[str]:
 
 
 def _ratio(what: str, name: str, near: float, exact: float) -> Iterator[str]:
-    """Yield how many times as long the slower of map and exact machine took, unless the difference is noise."""
+    """Yield a sentence on how much longer the slower of map and exact machine took, unless the difference is noise."""
     least, most = sorted((near, exact))
     if most < _NO_TIME or most < _SAME_TIME * least:
         return

@@ -77,7 +77,7 @@ def _scores(report: Report, pictures: Sequence[Picture]) -> Iterator[str]:
 
 
 def _with_losses(report: Report) -> list[Entries]:
-    """Return the entries of each map's first record with the importance of columns."""
+    """Return, for each map, the entries of its first record that has the importance of columns."""
     every = [record.about for record in reversed(report.records)]
     known = {about["map"]: about for about in every if about.get("importance")}
     return list(known.values())[::-1]

@@ -79,7 +79,7 @@ def compared(chosen: Trial, boosted: Outcome) -> Compared:
 def choose(search: Search, choice: Choice, predicts: bool, with_curve: bool) -> None:
     """Choose the number of columns, as `_recommended` does, and fill the fields of `choice` that explain it.
 
-    If the number is fixed, `with_curve` only scores the map with fewer columns, for a plot.
+    If the number is fixed, it stays. With `with_curve`, the map is still scored with fewer columns, for a plot.
     """
     budget = search.budget
     if with_curve or budget.columns is None:
@@ -93,7 +93,7 @@ def choose(search: Search, choice: Choice, predicts: bool, with_curve: bool) -> 
 
 # The shares of the rows in a learning curve, and the fewest rows for its first point.
 _SHARES, _LEAST_LEARNED = (1 / 16, 1 / 8, 1 / 4, 1 / 2), 80
-# The last points of a learning curve that predict the score with twice the rows. A curve has at least so many points.
+# The fewest points of a learning curve. The same number of points, its last, predicts the score with twice the rows.
 _LEAST_POINTS = 3
 # The range of scores with twice the rows uses the slopes of bootstrap samples between these quantiles.
 _POSSIBLE = (0.05, 0.95)
@@ -115,7 +115,7 @@ def _learning(search: Search, chosen: Trial) -> list[Trial]:
 
 
 def with_twice_the_rows(learning: Sequence[Trial], highest: float) -> tuple[float, float] | None:
-    """Return the lowest and highest score to expect of twice the rows, or None without a learning curve.
+    """Return the lowest and highest score to expect with twice the rows, or None without a learning curve.
 
     The last points are extrapolated: the error falls as a power of the number of rows. The power is uncertain, because
     it depends on the test rows, and because it decreases with the number of rows.
@@ -124,7 +124,7 @@ def with_twice_the_rows(learning: Sequence[Trial], highest: float) -> tuple[floa
     if len(errors) < _LEAST_POINTS or not (errors > 0.0).all():
         return None
     logs = np.log2(errors)
-    # Each point has twice the rows of the one before, so differences of log2 are slopes.
+    # Each point has twice the rows of the one before, so differences of log2(error) are slopes.
     slopes = np.concatenate([(logs[2] - logs[0]) / 2.0, logs[2] - logs[1]])
     powers: Floats = np.minimum(np.quantile(slopes, _POSSIBLE), 0.0)
     best, worst = highest - (highest - learning[-1].outcome.score) * 2.0**powers
@@ -202,8 +202,8 @@ def _reasons(choice: Choice, highest: float, tried: str) -> list[str]:
         return [f"{said}; they are the most." if chosen is points[-1] else f"{said}."]
     if columns > best.outcome.columns:
         return [
-            f"{columns:,} columns are the most that were {tried} whose score is within noise of the best, that of "
-            f"{best.outcome.columns:,} columns: wider maps usually err less."
+            f"Of the widths that were {tried}, {columns:,} columns are the most with a score within noise of the best, "
+            f"that of {best.outcome.columns:,} columns: wider maps usually err less."
         ]
     loss = best.outcome.score - chosen.outcome.score
     error = highest - chosen.outcome.score

@@ -127,13 +127,13 @@ def read_table(
 ) -> TunedTable:
     """Read which columns can be features, and a sample of the training rows.
 
-    With `counted`, the labels of all rows are summarized. With `every`, also look at the values of numeric columns.
+    With `counted`, the labels of all rows are summarized. With `every`, the values of numeric columns are examined.
     """
     names, weights = label_names(label), [] if weight is None else [weight]
     with data.open() as source:
         roles = roles_of(base, TrainingData(source, label, split, weight=weight))
         require(source, names, "--label")
-        # The fit of a map uses no weights. Without a predictor, the config must therefore exclude their column.
+        # Only predictors use weights. Without one, the config must exclude the column of weights from the features.
         left_out = [name for name in roles if name != weight] + ([] if base.predictor is None else weights)
         groups = groups_of(source.settled(), base, [*names, *left_out], every)
         for column, why in groups.doubts.items():

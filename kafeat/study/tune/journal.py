@@ -97,7 +97,7 @@ class TrialJournal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Trials on bad data are removed: they would fail again. They stay if only the result could not be written.
+        # Bad data or options would make trials fail again: remove the file, unless only writing the result failed.
         useless = self.complete is None and isinstance(error, DataError | UsageError)
         done = useless if error is not None else self.complete
         with naming(self._path), self._file:

@@ -37,7 +37,7 @@ TERMS = {
     "metric": "weights of the columns, learned from the label",
     "matern": "a kernel between laplacian, which is rough, and rbf, which is smooth",
     "supervised": "frequencies that are trained for the label",
-    "trees": "outputs of boosted trees as more columns; training rows get those of trees that have not seen them",
+    "trees": "outputs of boosted trees as more columns; those of training rows come from trees fitted on other rows",
 }
 """The meaning of words in the names of maps."""
 
@@ -139,7 +139,7 @@ class Tuning(Choice):
 
     @property
     def twice_rows(self) -> tuple[float, float] | None:
-        """The lowest and the highest score to expect of twice the rows; None without a learning curve."""
+        """The lowest and the highest score to expect with twice the rows; None without a learning curve."""
         return with_twice_the_rows(self.learning, self.scoring.best)
 
     def fit(self) -> FeatureMap:
@@ -262,7 +262,7 @@ class Tuning(Choice):
         return named(self.losses)["importance"]
 
     def commands(self, config: str = "best.yaml", model: str | None = None) -> list[str]:
-        """Return the commands to run next with a file `config`: fit, predict, evaluate. Data without a file have none.
+        """Return the commands to run next with a file `config`: fit, predict, evaluate; empty if data are in memory.
 
         The command for new rows needs no label and no dialect, because the model records how text is read.
         """

@@ -91,7 +91,7 @@ _SCORED, _SCORED_ONCE = 3_000, 2_000
 _LEAST_SCORED = 600
 # Raw columns are not tried in wider tables, because they need more time and memory than any map.
 _MOST_RAW = 2048
-# The number of maps whose neighbours are tried. If the number of trials is given, it is the only limit.
+# The neighbours of this many maps are tried. A search with a limit on trials tries neighbours until that limit.
 _ROUNDS = 4
 ENDED = "ended, as it took more than half of the time that its rung had left"
 
@@ -143,7 +143,7 @@ class Search(Trials):
     ended_early: bool = False
     rung: str = RUNGS[0].name
     cut_by_time: bool = False
-    """True if trials were cut or skipped for lack of time, so that as many trials without a limit are others."""
+    """True if lack of time cut or skipped trials. Then a search without a time limit does not repeat this one."""
 
     def search(self) -> None:
         """Make the trials of all rungs."""
@@ -178,7 +178,7 @@ class Search(Trials):
                 slowest = max(slowest, trial.outcome.seconds)
 
     def _most(self, k: int) -> float:
-        """Return how many trials rung `k` may make. Some are kept for the later rungs, if there are enough."""
+        """Return how many trials rung `k` may make. If enough are left, some are reserved for the later rungs."""
         if self.most_trials is None:
             return inf
         left = self.most_trials - len(self.trials)

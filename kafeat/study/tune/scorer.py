@@ -32,7 +32,7 @@ from kafeat.study.tune.space import BOOSTING, Candidate
 from kafeat.study.tune.trials import RESAMPLES, Outcome, Size
 from kafeat.types import Array, Floats
 
-# Limits of the caches: numbers in transformed rows and fitted chains per split, and sizes whose splits are cached.
+# Limits of the cache: numbers in the transformed samples of a split, how many of these, and sizes with cached splits.
 _MOST_KEPT, _MOST_CHAINS, _MOST_SIZES = 1 << 23, 16, 3
 # Scores of classes that are reported in addition to the deciding one.
 _BESIDE = (SCORES["accuracy"], SCORES["balanced_accuracy"], SCORES["auc"], PROPER["classification"])
@@ -115,7 +115,7 @@ class Scorer:
         return self._problem.task.class_weights(labels) if self._problem.balanced else None
 
     def _outcome(self, tested: Tested, task: PredictionTask, size: Size, likely: bool = False) -> Outcome:
-        """Return the scores of predictions. Those for classes are calibrated first, except probabilities (`likely`)."""
+        """Return scores of predictions. Classes are first calibrated, unless they have probabilities (`likely`)."""
         predicted, labels, groups, _ = tested
         probabilities = None if task.classes is None else predicted
         if task.classes is not None and not (likely or size.one_pass):

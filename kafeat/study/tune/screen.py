@@ -42,7 +42,7 @@ class Screen:
     def found(self, like: Candidate, seconds: float = inf) -> list[Candidate]:
         """Return the best of the kernels that are tried in these seconds, with text and categories coded as in `like`.
 
-        First come the best γ and scaler of each kernel with a metric and without, then the others.
+        First come the best of up to four sorts, each a kernel with or without a metric, then others by their errors.
         """
         with suppress(TimeoutError):
             endable(partial(self.run, like), seconds)

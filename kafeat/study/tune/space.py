@@ -188,7 +188,7 @@ class SearchSpace:
         return members[0]["steps"] if alone else [{"kind": "union", "maps": members}]
 
     def _trees(self, growth: Recipe, candidate: Candidate, width: int) -> dict[str, Any]:
-        """Return a member of a union: trees on all columns except text, which are not scaled and may have gaps."""
+        """Return a member of a union: trees on all columns except text, without a scaler or imputation."""
         groups = self.table.groups
         trees = growth.get("n_trees", min(_TREES, max(_LEAST_TREES, _ALL_TREES // self._ensembles)))
         step = {
@@ -201,7 +201,7 @@ class SearchSpace:
         if groups.categories or groups.many:
             step["categories"] = [*groups.categories, *groups.many]
         times = [{**date_parts(groups.times), "cyclic": False}] if groups.times else []
-        # A weight, instead of another scale, lets all factors and widths share the same fitted trees.
+        # A weight sets the factor. Another `scale` of the step would need another fit for each factor and width.
         weight = (candidate.factor / _FACTORS[0]) ** 2 * self.width / width
         columns = {"columns": list(groups.without_texts)} if groups.texts or self._by_group else {}
         return {**columns, "steps": [*times, step], **({} if weight == 1.0 else {"weight": weight})}

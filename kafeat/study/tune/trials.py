@@ -206,9 +206,9 @@ class Trials:
     def _ranked(self, size: Size) -> list[Trial]:
         """Return the trials of a size that have a score and are within the budget, best first.
 
-        Among the trials level with the highest score, and no worse than raw columns and the default map, the simplest
-        map is best. Scores within a hundredth of the standard error are level. Accuracy is noisy, so all scores within
-        noise are level, and the map with the lowest log loss is best.
+        The best is the simplest map whose score equals the highest up to a hundredth of the standard error, and is not
+        below those of raw columns and the default map. Accuracy is noisier: then it is the map with the lowest log
+        loss whose score equals the highest up to noise.
         """
         of_size = (one for one in self.trials if one.size == size and one.outcome.failure is None)
         scored = filter(self.budget.allows, of_size)

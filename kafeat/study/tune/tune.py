@@ -187,7 +187,7 @@ class Tuner:
 def _words_of_data(
     asked: TuneOptions, predicts: bool
 ) -> tuple[str, list[str], list[str], InputOptions] | None:
-    """Return the file, command words for its rows and its task, and its reading options; None without a file."""
+    """Return the file, the command words for rows and for the task, and the reading options; None without a file."""
     if not isinstance(asked.data, str | os.PathLike) or os.fspath(asked.data) == "-":
         return None
     divided = words_of(asked, "split", *(["weight"] if predicts else []), "drop_unlabelled")

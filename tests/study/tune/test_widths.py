@@ -69,8 +69,8 @@ def test_with_a_predictor_the_most_columns_within_noise_of_the_best_score_are_ta
     choice = choose(Budget(), loss_of(losses), noise=0.05, predicts=True)
     assert choice.chosen.outcome.columns == 1024
     assert choice.reasons == [
-        "1,024 columns are the most that were tried whose score is within noise of the best, that of 512 columns: "
-        "wider maps usually err less."
+        "Of the widths that were tried, 1,024 columns are the most with a score within noise of the best, "
+        "that of 512 columns: wider maps usually err less."
     ]
     # No worse than raw columns.
     assert (

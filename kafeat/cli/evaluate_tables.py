@@ -173,7 +173,7 @@ def show(report: Report, scoring: Sequence[str] = (), details: bool = False) -> 
 
 
 def _show_promises(printer: _Printer, about: Entries, model: Entries) -> None:
-    """Print coverage, score and calibration error of the rows held out when fitting next to those of the new rows."""
+    """Print coverage, score and calibration error on the new rows, next to those on rows held out when fitting."""
     held = model["held_out"]
     rows = [
         (f"coverage of {one['level']:.0%}", one["level"], one["coverage"], one["p_value"])

@@ -28,7 +28,7 @@ _OTHER = {
     "steps": ("maps", "an experiment: give it to `kafeat evaluate --experiment`"),
     "maps": ("steps", "the config of one map: give it to --config"),
 }
-"""For the required key of a file: the key that shows the file to be of the other kind, and what to do with it."""
+"""A file without the first key but with the second one is of the other kind: what it is, and where to pass it."""
 
 
 def explain(error: ValidationError, root: type[BaseModel], plain: Any, node: Node | None) -> list[Mistake]:

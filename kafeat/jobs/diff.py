@@ -96,7 +96,7 @@ def _is_flat(value: dict[str, Any] | list[Any]) -> bool:
 
 
 def _between_lists(a: list[Any], b: list[Any]) -> tuple[str, str]:
-    """Return the texts for two lists: "3 entries", and "4 entries: without x, with y, z" for the second one."""
+    """Return texts for lists of different lengths, such as "3 entries" and "4 entries: without x, with y, z"."""
     of_a, of_b = set(map(_inner, a)), set(map(_inner, b))
     changes = [
         ("without", [one for one in a if _inner(one) not in of_b]),

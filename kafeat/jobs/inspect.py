@@ -21,10 +21,10 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
     `sha256` and `bytes`. `categories` holds the categories of each column that `one_hot` reads, and `times` the columns
     that `date_parts` reads. `dialect` is how text is read: words for missing values, columns with decimal commas, forms
     and zones of times. `seen` holds the smallest and the largest value of each feature in the training rows.
-    `importance` is the share of each input in how much a metric stretches them. `directions` is the least number of its
-    eigenvalues with 90 % of their sum. `float64_steps` is the number of leading steps that compute in float64. In a
-    float32 map these are the scalers that come first, or all steps where float32 is not precise enough. `predictor` has
-    the step that predicts, and the names, type and classes of its labels. It is None for a map without a predictor.
+    `importance` holds shares of 1: how much a learned metric stretches each input. `directions` is the least number of
+    eigenvalues that make up 90 % of the metric's trace. `float64_steps` is how many leading steps compute in float64:
+    in a float32 map the scalers that come first, or all steps where float32 is not precise enough. `predictor` has the
+    step that predicts, and the names, type and classes of its labels. It is None for a map without a predictor.
     `unit_scale` is the factor of `transform --unit-variance`, or None if it is not known.
     """
     fm = model if isinstance(model, FeatureMap) else load(model)
@@ -70,8 +70,8 @@ def importance_of(fm: FeatureMap, i: int) -> dict[str, Any]:
     """Return what the step with index `i` has learned about its inputs, or an empty dict if it learns no metric.
 
     `importance` maps each column to its share of the metric, largest first. `directions` is the least number of
-    eigenvalues with 90 % of their sum. A share shows how much the metric stretches a column, and not how useful the
-    column is: a rare category is stretched much. If earlier steps mix columns, the shares are those of the inputs.
+    eigenvalues that make up 90 % of the metric's trace. A share shows how much the metric stretches a column, and not
+    how useful the column is: a rare category is stretched much. After steps that mix columns, names are `input 0`, …
     """
     state = fm.chain.steps[i].state
     if "importance" not in state:

@@ -83,7 +83,7 @@ def _write_parts(
 ) -> list[str]:
     """Remove outdated parts, write the missing ones, and return the names of the removed parts."""
     engine, good = request.engine, {*plan.up_to_date, *plan.to_check}
-    if engine.in_this_process:  # at most one worker per part; each gets its share of the threads
+    if engine.in_this_process:  # no more workers than parts, which share the threads
         engine = replace(engine, jobs=min(count_jobs(engine.jobs), len(plan.parts) if plan.parts else 1))
     # The engine starts first: if that fails, nothing must have been removed.
     with start_engine(engine) as pool, one_blas_thread():
@@ -261,7 +261,7 @@ def transform(options: TransformOptions) -> WrittenData:
 
 def _written(options: PredictOptions, needs_predictor: bool = False) -> WrittenData:
     request, given = DatasetRequest.of(options, needs_predictor), changed(options)
-    # Warnings name the user's line, five calls up: `run`, this, `transform` or `predict`, its wrapper, the user's call.
+    # Warnings show the line of the user's call, level 5. Levels 1 to 4 are `run`, this, `transform` and its wrapper.
     warn = partial(warnings.warn, category=KafeatWarning, stacklevel=5)
     done = run(request, [name for name in FOR_PARTS if name in given], warn=warn)
     parts, kept = (done.parts, done.kept) if isinstance(done, DatasetResult) else (None, 0)

@@ -214,5 +214,5 @@ class Journal:
 
 
 def _cause(failure: PartFailure) -> str:
-    """Return an error without the name of its part and without digits, so that parts that fail alike have the same."""
+    """Return an error without the name of its part and without digits, so that similar errors have equal texts."""
     return re.sub(r"\d+", "", failure.error.partition(": ")[2])

@@ -73,7 +73,7 @@ class PreviousRun:
         )
 
     def may_replace(self, name: str) -> bool:
-        """Return true unless the file of this name is not from kafeat, and `overwrite` is not set."""
+        """Return true if a part may replace the file of this name: with `overwrite`, or if a run of kafeat wrote it."""
         return self.overwrite or name not in self.unknown_files
 
     def remaining(self, folder: Location, handled: AbstractSet[str]) -> tuple[str, ...]:

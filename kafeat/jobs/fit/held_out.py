@@ -61,7 +61,7 @@ def map_of_rows(
 def learned_map(
     sampled: SampledFit, job: PredictorJob, *, with_mean: bool = False, **how: Any
 ) -> tuple[FeatureMap, PredictorJob]:
-    """Fit a map on a sample of a job's rows. Return it, and the job with the folds that the sample's keys imply."""
+    """Fit a map on a sample of a job's rows. Return it, and the job with folds by the sample's groups or times."""
     streams, jobs = row_streams(sampled.config, job.data, job.listener), count_jobs(job.jobs)
     fm = sampled.learn(job.listener, with_mean=with_mean, all_rows=streams, jobs=jobs, **how)
     return fm, replace(job, folds=Folds.by(sampled.keys))

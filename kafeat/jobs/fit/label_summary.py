@@ -110,7 +110,7 @@ class LabelSummary:
 
     @property
     def _rows_of_each(self) -> Array:
-        """The number of rows with each distinct value. Weights share out the total number of rows by weight instead."""
+        """The number of rows with each distinct value or, with weights, its share of the weight times all rows."""
         return self.counts * (self.rows / self.total) if self.total else self.counts
 
     def taken_for(self, kind: TaskKind, way: str) -> str:

@@ -30,7 +30,7 @@ MIN_FREQUENCY = 0.01
 """Categories that are rarer than this share of the rows are merged into one output."""
 # If rarer categories together have more than this share of the rows, one output for all of them is not enough.
 _MOST_RARE = 0.1
-# If the distinct values exceed these shares of the rows, text with words is prose, and other text identifies rows.
+# With distinct values above the first share of the rows, text with words is prose; above the second, other text is ids.
 _MOST_DIFFERENT, _NEARLY_ALL = 0.5, 0.98
 # With fewer rows, ids and categories cannot be told apart.
 _LEAST_ROWS = 20

@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 def timed(work: Callable[[], T], apart: Callable[[], float] = lambda: 0.0) -> tuple[T, float]:
-    """Return the result of `work()` and its seconds, less the time that the counter `apart()` measures meanwhile."""
+    """Return the result of `work()` and its seconds, less those by which it increases the running total `apart()`."""
     before, started = apart(), time.perf_counter()
     result = work()
     return result, time.perf_counter() - started - (apart() - before)

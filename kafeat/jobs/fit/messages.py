@@ -131,7 +131,7 @@ def _left_out(
 def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
     """Yield a warning about each label of text whose values are mostly numbers or times.
 
-    A label of fractions with a word such as `unknown` is refused: a model with a class for each fraction is useless.
+    Fractions with a word such as `unknown` are an error, because a model with a class for each fraction is useless.
     """
     for field in fields_of(source, names) if source.untyped else ():
         texts = source.first_texts(field.name)

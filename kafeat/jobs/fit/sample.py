@@ -116,7 +116,7 @@ class TrainingData:
 
 
 class KnownRows(NamedTuple):
-    """What is known of a chunk's rows: a mask of n rows to use, their weights (n,), and labels and keys of all rows."""
+    """A mask of the n rows of a chunk to use, their weights (n,), and the labels and keys of all rows of the chunk."""
 
     taken: Mask
     labels: Array | None
@@ -381,7 +381,7 @@ def _feature_mean(chain: Chain, X: Floats, config: Config, columns: Columns) -> 
 
 
 def _stream(seed: int, number: int) -> np.random.Generator:
-    """Return one of several independent random number generators. Each purpose has its own number."""
+    """Return the random number generator of one purpose. Those with different numbers are independent."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
 
 

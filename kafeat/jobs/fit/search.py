@@ -1,6 +1,6 @@
 """Choose parameters from the data: values by their validation score, the width by a target error.
 
-`{validate: [...]}` may replace any parameter of any step. A learner scores its values by the features of rows that the
+`{validate: [...]}` may replace any parameter of any step. A learner scores each value on features of rows that the
 chain was not fitted on. If there are few combinations, all are tried. Otherwise one parameter after the other is set to
 its best value while the others stay, until nothing changes.
 
@@ -242,7 +242,7 @@ ScoreOn = Callable[[SampleSplit, list[Recipe]], float]
 def _choose_values(
     recipes: list[Recipe], folds: list[SampleSplit], score_on: ScoreOn, options: SearchOptions
 ) -> list[ChosenParameter]:
-    """Return the best value for every `validate`, by the mean score over the folds."""
+    """Choose a value for each `validate` by the mean score over the folds. Return all values with their scores."""
     values = {place: holder[key]["validate"] for place, holder, key in open_searches(recipes, "validate")}
     tried: dict[str, tuple[dict[str, Any], float]] = {}
 
@@ -271,7 +271,7 @@ def _choose_values(
 def _try_values(
     score: Callable[[dict[str, Any]], float], values: Mapping[str, Sequence[Any]], options: SearchOptions
 ) -> None:
-    """Score every combination of the values, or as many as a search by coordinate needs."""
+    """Score every combination of the values, or only those that setting one parameter after the other needs."""
     count = prod(map(len, values.values()))
     if options.method == "coordinate" or (options.method == "auto" and count > _FEW):
         _by_coordinate(score, values)

@@ -64,7 +64,7 @@ class Outputs:
         }
 
     def program(self, sums: bool = False) -> Program:
-        """Return the program that computes the numbers. With `sums`, features follow predictions, to be summed."""
+        """Return the program that computes the numbers. With `sums`, it appends features to predictions."""
         if self.what == "predictions":
             levels = self.levels if self.fm.classes is None else ()
             return self.fm.program("predictions", sums=sums, levels=levels)
@@ -102,7 +102,7 @@ class Outputs:
 
 
 def levels_of(given: float | Sequence[float]) -> tuple[float, ...]:
-    """Return the probabilities of intervals as a tuple, for one or several. Refuse invalid ones, and duplicates."""
+    """Return one or several probabilities of intervals as a tuple. Refuse invalid ones, and duplicates."""
     levels = tuple(map(float, given)) if isinstance(given, Sequence) else (float(given),)
     for i, level in enumerate(levels):
         if not 0.0 < level < 1.0:

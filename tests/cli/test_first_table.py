@@ -445,6 +445,11 @@ NAMED = {
     "codes with a point": (["8471.30", "0901.21"] * 30,
         r"'a' \(0901.21\): zeros at the beginning are lost, .*, (--text a) keeps", "a: text, 2 different"),
     "codes with an E": (["1E5", "7E9", "12E5"] * 20, "1E5 is read as 100000; (--text a)", "a: text, 3 different"),
+    "codes with letters": ([["V45", "250.83", "E909", "428", "?", "715.5", "41"][i % 7] for i in range(N)],
+        r"got '(?:V45|E909|\?)'; (--text a) keeps the column as text; --null-values", "a: text, 7 different"),
+    "ranks of which some are tied": ([["T21", "7", "T3", "CUT", "15", "42", "8"][i % 7] for i in range(N)],
+        r"got 'T21'; --text a keeps the column as text; (--unit T --null-values CUT) reads 21", "a: numbers, 6 "),
+    "crowns": ([f"{i} 7{i:02}:-" for i in range(1, N + 1)], r"are no numbers; (--unit :-) reads", "a: numbers, 60 "),
     "a power": (now_and_then("1.5x10^3", Y), r"got '1.5x10\^3'; write 1.5e3 if .*; (--null-.*) reads", "a: numbers"),
     "shares and per cent": ([f"{i}.1%" if i % 5 else "0.507" for i in range(N)],
         r"got '0.507'; (--unit %) reads 0.507; 50 % is then 50, next to 0.5: --unit %=0.01 makes it", "a: numbers"),
@@ -488,6 +493,15 @@ def test_decimals_with_and_without_a_zero_at_their_end_are_not_codes(tuned):
     )[0]
     assert "2 features" in lines
     assert "--text" not in lines
+
+
+@pytest.mark.parametrize("form", ["T{}", "{} 712:-"])
+def test_a_label_with_letters_or_dashes_next_to_its_numbers_is_read_by_the_remedy(tuned, form):
+    text = "a;y\n" + rows(
+        HALVES, [form.format(i + 1) if i % 3 < 1 or ":" in form else str(i + 1) for i in range(N)]
+    )
+    remedy = re.search("(--unit [^ ;]+)", tuned(text, "y", code=3))[1]
+    assert "label: numbers (60 different" in tuned(text, "y", *shlex.split(remedy))[0]
 
 
 def test_a_label_with_bounds_is_read_by_the_remedy(tuned):

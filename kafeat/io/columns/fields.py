@@ -143,6 +143,7 @@ class Cells(NamedTuple):
 
     table: Table = Table()
     name: str = ""
+    label: bool = False
 
     @property
     def texts(self) -> list[str]:
@@ -151,8 +152,8 @@ class Cells(NamedTuple):
 
     @property
     def kept(self) -> str:
-        """Advice to keep the column as text, or nothing unless a map is fitted."""
-        return f"; {kept_as_text(self.name)}" if self.table.fitting else ""
+        """Advice to keep the column as text, or nothing unless a map is fitted, or for a label."""
+        return f"; {kept_as_text(self.name)}" if self.table.fitting and not self.label else ""
 
 
 ANYWHERE = Cells()

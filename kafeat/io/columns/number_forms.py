@@ -34,8 +34,10 @@ _PARTED = re.compile(
 )
 _ODD = r"[0-9()+\-−]"
 _MONTH = r"[^\W\d]{3,}[-., /]{0,3}(?:19|20)?[0-9]{2}\b"
-_TAIL = re.compile(rf"[^0-9()]*{_CORE}{_GAP}(?!{_MONTH})([^\W\d].*|[%‰°€$£/(+]\D+[0-9]?|[+^])")
+_TAIL = re.compile(rf"[^0-9()]*{_CORE}{_GAP}(?!{_MONTH})([^\W\d].*|[%‰°€$£/(+]\D+[0-9]?|[+^]|:{DASH})")
 """A number and the text after it, unless that is a month and a year."""
+_LED = re.compile(r"([^\W\d_]{1,3})[0-9]")
+"""The letters before a number in T21, a rank that is tied, or in V45, a code."""
 _LONGEST_UNIT, _NEARLY_ALL = 20, 0.9
 _MOST_WORDS = 6
 """Largest number of words of a column that a message lists."""
@@ -317,6 +319,12 @@ def remedy(text: str, dialect: Dialect, may_miss: bool, cells: Cells = ANYWHERE)
     marked = {one: w.units for one, w in words.items() if any(map(MARK.fullmatch, w.units))}
     flags = sorted({unit for units in marked.values() for unit in units})
     listed = others if len(others) < _MOST_WORDS else []
+    if word is None and (lead := _LED.match(text)):
+        tied = [one for one in odd if number.match(one.removeprefix(lead[1]))]
+        rest = [one for one in odd if one not in tied]
+        if len(tied) > 1 and not any(map(_LED.match, rest)):
+            also = f" {null_options(cells.table, rest)}" if 0 < len(rest) <= _MOST_WORDS and may_miss else ""
+            return f"{cells.kept}; {options('unit', [lead[1]])}{also} reads {text.removeprefix(lead[1])}"
     if word is None:
         signs = f"{options('unit', flags)} " if flags else ""
         null = f"; {signs}{missed([text, *listed], dialect, cells)}"
@@ -378,7 +386,8 @@ def _of_word(text: str, dialect: Dialect, cells: Cells, null: str) -> str:
     remedy = f"; write {found[0]} if it is that number" if len(found) == 1 else ""
     several = re.fullmatch("[0-9]+(?:[,;|] ?[0-9]+){2,}", text)  # answers such as 1,3,4
     whole = not any("." in one or "," in one for one in numbers)
-    return remedy + cells.kept * bool(numbers and (several or whole)) + null
+    codes = any(map(_LED.match, [text, *texts]))
+    return remedy + cells.kept * bool(numbers and (several or whole or codes)) + null
 
 
 def _by_mark(

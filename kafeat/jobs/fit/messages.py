@@ -138,7 +138,7 @@ def label_warnings(source: Reader, names: Iterable[str]) -> Iterator[str]:
         odd = first_no_number(texts, field.dialect) if field.kind == "number" and not field.problem else ""
         place = f"{source.location}: label {quoted(field.name)}"
         if odd:
-            advice = remedy(odd, field.dialect, True, Cells(source, field.name))
+            advice = remedy(odd, field.dialect, True, Cells(source, field.name, label=True))
             told = f"{place}: most values are numbers, but {odd[:40]!r} is not, so all are text{advice}; {_UNLABELLED}"
             fraction = re.compile(rf"[0-9]*[{field.dialect.decimal}][0-9]*[1-9]")
             if odd.startswith("#") or any(map(fraction.match, texts)):

@@ -28,10 +28,13 @@ _LENGTHS = _table((1.0, "s sec"), (60.0, "min mins"), (3600.0, "h hr hrs"), (864
 _SIDES = _table((1.0, "CR Cr H Haben"), (-1.0, "DR Dr S Soll"))
 _INDIAN = _table((1e3, "k K"), (1e5, "L Lac Lacs lakh Lakh"), (1e7, "Cr cr Crore"))
 _COMPASS = _table((1.0, "N E °N °E"), (-1.0, "S W °S °W"))
+_COMPASS |= {unit.replace("°", "° "): worth for unit, worth in _COMPASS.items()}
 _SCALES = (_SIDES, _MANY, _INDIAN, _COMPASS, _PREFIXES, _LENGTHS)
 """Tables of the factors of units: credit and debit, powers of ten, compass points, prefixes, and times in seconds."""
 BOUNDS = "<>≤≥"
-FLAG = re.compile(f"[{BOUNDS}~≈↑↓*']|H{{1,2}}|L{{1,2}}|(?:ca|approx|circa|etwa)\\.?|[+^†‡]|\\(?[A-Za-z]\\)")
+FLAG = re.compile(
+    f"[{BOUNDS}~≈↑↓']|[*]{{1,4}}|H{{1,2}}|L{{1,2}}|(?:ca|approx|circa|etwa)\\.?|[+^†‡]|\\(?[A-Za-z]\\)"
+)
 """Text next to numbers that is not a unit: bounds such as <, `ca.`, and flags of laboratories such as H for high."""
 MARK = re.compile(f"{FLAG.pattern}|(?!{'|'.join(sorted(POWERS))})[A-Za-z]")
 """The pattern of a `FLAG` or a single letter, by which laboratories qualify some values of a column."""
@@ -45,7 +48,7 @@ def is_unit(before: str, after: str) -> bool:
         return True
     signs = any(char.isalpha() or char in _UNIT_SIGNS for char in after)
     words = [word for word in after.split()[1:] if word.isalpha()]  # not CO2
-    name = any(word[0].isupper() for word in words)  # a name, as in 12 Main Street
+    name = after[:1] != "°" and any(word[0].isupper() for word in words)  # a name, as in 12 Main Street
     return signs and not (name or after[:1] in "+(") and unit not in POWERS and '"' not in unit
 
 

@@ -286,6 +286,12 @@ BESIDE = {
 }
 
 
+def test_a_copy_of_a_column_with_its_name_is_told(tuned):
+    told = "numbers them; y.2: the same values as in an earlier column; --exclude y.2 leaves this column out"
+    assert told in tuned("y;a;y\n" + rows(Y, HALVES, Y), "y", code=3)
+    assert "the same values" not in tuned("a;a;y\n" + rows(HALVES, HALVES[::-1], Y), "y", code=3)
+
+
 def test_lines_of_totals_between_the_rows_are_left_out_by_the_remedy(tuned, tmp_path):
     groups = [f"{'ab'[i % 2]};{i}.5;{i}\n" for i in range(N)]
     sums = [f"Subtotal {i // 20};{sum(range(i, i + 20)) + 10:,};{i}.5\n" for i in range(0, N, 20)]

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafeat.errors import quoted, shell_word
-from kafeat.io.columns.fields import Field
+from kafeat.io.columns.fields import Field, excluding, listed
 from kafeat.io.columns.number_forms import TOTALS
 from kafeat.io.columns.numbers import first_no_number, to_doubles
 from kafeat.io.readers.text_stream import DecompressedStream
@@ -115,12 +115,19 @@ class Layout:
             return f"the last {unnamed} columns have neither names nor values: {shorter} leaves them out"
         again = _numbered(names)
         changed = next((name for name, new in zip(names, again, strict=True) if name != new), None)
+        twice = [
+            new for at, new in enumerate(again)
+            if new != names[at] and names[at] and columns[at] == columns[names.index(names[at])]
+        ]  # fmt: skip
+        same = (
+            f"; {listed(twice)}: the same values as in an earlier column{excluding(twice)}" if twice else ""
+        )
         line = self._line(full[0])
         if changed is not None and self._line(full[0] + 1) == line + 1:
             written = io.StringIO()
             csv.writer(written, delimiter=self.delimiter, lineterminator="").writerow(again)
             renamed = self.text.through(f"sed {shell_word(f'{line}c{written.getvalue()}')}")
-            return f"several columns are named {quoted(changed)}: {renamed} numbers them"
+            return f"several columns are named {quoted(changed)}: {renamed} numbers them{same}"
         found = self._units(full, fields, columns) or self._between(full, fields, columns)
         return found or self._below(full, fields, columns)
 

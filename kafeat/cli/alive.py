@@ -64,7 +64,7 @@ class Alive:
 
 
 def amount(done: int, total: int | None, unit: str, speed: float | None, left: float | None) -> str:
-    """Return progress as text, such as `1,000 of 5,000 rows, 250 rows/s, 0:00:16 left`. Values of None are omitted."""
+    """Return progress as text, such as `1,000 of 5,000 rows, 250 rows/s, 0:00:16 left`. Omit what is None."""
     of = "" if total is None else f" of {total:,}"
     fast = "" if speed is None else f", {speed:,.{0 if speed > 10 else 1}f} {unit}/s"
     return f"{done:,}{of} {unit}{fast}" + ("" if left is None else f", {timedelta(seconds=round(left))} left")

@@ -47,7 +47,7 @@ def notes(report: Report, details: bool) -> Iterator[str]:
 
 
 def _details(report: Report) -> Iterator[str]:
-    """Yield the call of scikit-learn that makes the same model, and compare times with the exact kernel machine."""
+    """Yield the call of scikit-learn that makes the same model, and the times of map and exact kernel machine."""
     tested, entries = report.records[0].scored.tested, report.summaries
     same = [tested[which].get("equivalent") for which in ("model", "map") if which in tested]
     if any(same) and len(report.records) == 1:

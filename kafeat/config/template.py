@@ -279,7 +279,7 @@ def _settled(schema: Any) -> Any:
         return [_settled(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
-    if schema == ANY_STEP:  # where a step is used; its definition has more keys and stays
+    if schema == ANY_STEP:  # any use of a step; the definition of `step` has more keys
         return {"$ref": "#/$defs/step"}
     if "const" in schema:
         schema = {key: one for key, one in schema.items() if key not in ("enum", "type")}

@@ -1,1 +1,1 @@
-"""The work of each command without its arguments: jobs on files and on data in memory."""
+"""The work of each command, without parsing its arguments: jobs on files and on data in memory."""

@@ -40,7 +40,7 @@ class UnreadablePickleError(ValueError):
 
 
 def read(data: bytes) -> Any:
-    """Return the content of a pickle, using memory in proportion to its size. Raise an error for any other bytes."""
+    """Return the content of a pickle, using memory in proportion to its size. Raise an error for other bytes."""
     reader = _Reader(data)
     try:
         return reader.content()

@@ -176,7 +176,7 @@ class SeenCategories:
 
 
 def _numbers(X: InputRows) -> Array | slice:
-    """Return an index of the features that are not counts of texts, because only these have ranges."""
+    """Return an index of the features that have ranges: all except counts of n-grams of texts."""
     return X.plain if isinstance(X, TextRows) else slice(None)
 
 

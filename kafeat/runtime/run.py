@@ -181,7 +181,7 @@ def fill(
 
 
 def chosen(chunks: Iterator[Chunk], rows: Mask) -> Iterator[tuple[Array, Chunk]]:
-    """Read ahead, and yield for each chunk the numbers of the rows that a mask of all rows selects, and these rows."""
+    """Read ahead. For each chunk with rows that a mask of all rows selects, yield their numbers and a chunk of them."""
     for chunk in prefetch(chunks, 2):
         taken = rows[chunk.start : chunk.start + chunk.rows]
         if taken.any():

@@ -119,7 +119,7 @@ def check_label(config: Config, label: LabelArgument) -> None:
 
 
 def check_label_array(labels: Array, rows: int | None) -> Array:
-    """Return labels of (rows,) numbers or text, or (rows, k) of finite numbers, and refuse any other array."""
+    """Return an array of labels: (rows,) numbers or texts, or (rows, k) finite numbers. Refuse any other array."""
     if labels.dtype.kind in "OUT" and labels.ndim == 1:
         labels = _objects(labels.astype(object))
     numbers = labels.dtype.kind in "fiub"
@@ -239,7 +239,7 @@ def joint_labels(columns: Mapping[str, Array], location: str) -> Array:
 
 
 def read_label(chunk: Chunk, name: str, role: str = "label") -> Array:
-    """Return the labels (rows,) of one chunk, or a column with another `role`, which messages mention."""
+    """Return the labels (rows,) of one chunk, or another column: `role` says in messages what it is for."""
     if chunk.passthrough is None:
         raise KeyError(name)
     column = chunk.passthrough.column(name)

@@ -173,7 +173,7 @@ class Groups:
         return bool(self.categories or self.many or self.times)
 
     def without(self, names: Sequence[str], reason: str) -> Groups:
-        """Return the groups without some columns, which are left out for a reason."""
+        """Return the groups with these columns left out for this reason."""
         out = (replace(one, reading=None, reason=reason) if one.name in names else one for one in self.looks)
         return Groups(tuple(out))
 

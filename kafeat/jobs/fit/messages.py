@@ -262,7 +262,7 @@ def _count(names: list[str]) -> str:
 
 
 def _is_no_feature(name: str, names: list[str]) -> bool:
-    """Return true if the name suggests a label or a row id. A y next to an x is a coordinate."""
+    """Return true if the name suggests a label or a row id. A `y` does not if there is also an `x`."""
     plain = re.sub(r"[\s_-]", "", name).casefold()
     if plain == "y" and "x" in {other.casefold() for other in names}:
         return False

@@ -134,8 +134,8 @@ class Training:
     """A predictor that is being fitted, and a sample of its rows, which is kept in memory.
 
     Attributes:
-        parts: The folds to which the rows learned from belong.
-        rows: The number of rows learned from.
+        parts: The folds of the rows that the predictor has learned from so far.
+        rows: The number of these rows.
         targets: What the predictor has to predict.
     """
 

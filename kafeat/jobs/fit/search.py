@@ -45,7 +45,7 @@ Recipe = dict[str, Any]
 def limit_landmarks(recipes: list[Recipe], n_rows: int) -> int | None:
     """Limit Nyström maps in `recipes` to `n_rows` landmarks and outputs.
 
-    Return the largest number that was lowered, or None if there are enough rows.
+    Return the largest number before it was lowered, or None if there are enough rows.
     """
     lowered: list[int] = []
     for recipe in nested(recipes):

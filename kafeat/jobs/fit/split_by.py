@@ -47,7 +47,7 @@ def with_split_by(config: Config, split_by: str | None) -> Config:
 
 
 def with_selection(config: Config, exclude: str | Sequence[str], only: str | Sequence[str]) -> Config:
-    """Return the config without the columns `exclude`, or with only `only`. Both are lists, or texts such as `a,b`."""
+    """Return the config without the columns in `exclude`, or with only those in `only`: lists, or texts like `a,b`."""
     without, chosen = (
         [name.strip() for name in (given.split(",") if isinstance(given, str) else given)]
         for given in (exclude, only)

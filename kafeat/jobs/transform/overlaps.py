@@ -30,7 +30,7 @@ class InputPlace:
 
     @classmethod
     def of_data(cls, what: str, place: Location, remote: bool = True) -> InputPlace:
-        """List the files of a data set, or use one file. A remote data set is listed only if `remote`."""
+        """Return an input with all files of a data set, or with one file. List remote data sets only if `remote`."""
         files, data = [place], None
         # The command itself reports inputs that cannot be read.
         with suppress(KafeatError):

@@ -113,7 +113,7 @@ class TransformResult:
         return self._fm.feature_mean.test(self._total / (self.scale or 1.0), self.rows_read - self.bad_rows)
 
     def check(self, place: str, first: int | None) -> None:
-        """Raise an error with this result if the rules forbid so many bad rows or such drift.
+        """Raise an error with this result if there are more bad rows, or is more drift, than the rules allow.
 
         `first` is the first row of a part, or None for a whole file.
         """

@@ -182,7 +182,7 @@ class OutputRows:
 
 
 def _names_of(outputs: Outputs, fields: list[Field], made: Reader) -> list[str] | None:
-    """Return names of the numbers for messages, or None if messages number them: features, a list, or no header."""
+    """Return the names of columns for messages. None: messages count them, as features, a list, or without a header."""
     named = outputs.what == "predictions" and len(fields) == outputs.width and not made.positional
     return [f"column {quoted(field.name)}" for field in fields] if named else None
 

@@ -125,7 +125,7 @@ def _check_hash(what: str, place: Location, expected: object, got: object, by: s
 def _compare(
     asked: VerifyOptions, rule: str, fm: FeatureMap, source: Reader, output: OutputRows, outputs: Outputs
 ) -> tuple[int, int, float]:
-    """Return the expected number of rows, the rows compared, and the largest difference."""
+    """Return the expected number of rows, the number of compared rows, and the largest difference."""
     dropped = rule == "drop"
     chunks = source.chunks(
         match(source, fm.columns, ()), output.keep, fm.chunk_rows,

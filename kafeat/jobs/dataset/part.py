@@ -209,8 +209,8 @@ def _tasks(request: DatasetRequest, plan: DatasetPlan, parts: list[Part], stop: 
 
 def _worker_lost(task: PartTask, why: str) -> Outcome:
     problem = (
-        f"{task.part.location}: expected a worker to finish, got none that did ({why}); is there memory enough, "
-        "and the same kafeat?"
+        f"{task.part.location}: expected a worker to finish the part, but all that tried were lost ({why}): give them "
+        "enough memory, and the same kafeat"
     )
     return failure_outcome(task.part.name, SystemRefusedError(problem, retry=True))
 

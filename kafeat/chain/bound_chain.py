@@ -71,7 +71,7 @@ class BoundChain(Transform):
         return max(transform.widest for transform in self._transforms)
 
     def scratch(self, rows: int) -> Scratch:
-        """Return arrays between steps, the buffers of each step, one for values to round, and one for predictions."""
+        """Return buffers: arrays between steps, those of each step, one of values to round, and one of predictions."""
         width = 0 if self._rounded is None else self._transforms[self._rounded].n_features_out
         predicted = self.n_features_out - self._n_features if self._sums else 0
         return (

@@ -94,7 +94,7 @@ class FitCache:
         self._most, self._known, self._place = most, dict[str, tuple[Fit, bool]](), ""
 
     def within(self, steps: Sequence[Step], place: str = "") -> FitCache:
-        """Return a view of this cache for a chain inside the step after `steps`. `place` names the map, as maps[0]."""
+        """Return a view of this cache for a chain in the step after `steps`. `place` names the map, such as maps[0]."""
         inner = copy.copy(self)
         inner._place = self._name(steps) + place
         return inner
@@ -180,8 +180,8 @@ def _handed_on(fitted: FittedStep, sample: Sample, last: bool) -> tuple[Names | 
             got, reader = ("categories", "one_hot") if coded.get(name) else ("times", "date_parts")
             raise DataError(
                 f"{fitted.step.kind}: column {quoted(name)}: expected plain numbers, got {got}, which only {reader} "
-                f"reads: put {reader} first, or leave the column out of the columns of this map; if a step needs it "
-                "as its group, put the step into a map of a union of its own, with the column among its columns"
+                f"reads: put {reader} first, or leave the column out of the columns of this map; if a step needs it as "
+                "its group, give the step its own map in a union, and list the column among the columns of that map"
             )
     if names is None or sample.n_categories is None:
         return names, None
@@ -393,8 +393,8 @@ class Chain:
             own = fitted.step.traits.exact.own
             if own is not None:
                 notes.append(
-                    f"steps[{i}] ({fitted.step.kind}): {own} has no given kernel: its exact kernel "
-                    "is that of the features themselves, so their error is only rounding"
+                    f"steps[{i}] ({fitted.step.kind}): {own} learns features without a given kernel: "
+                    "the exact kernel is that of these features, so their error is only rounding"
                 )
         if computed is not None:
             notes.append(

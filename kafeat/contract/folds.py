@@ -157,7 +157,7 @@ class Folded:
 
 
 def cuts_by(keys: RowKeys, n: int) -> list[tuple[Mask, Mask]]:
-    """Return masks of the training rows and of the held-out rows, for about `n` cuts by the keys."""
+    """Return masks of the training rows and of the held-out rows for `n` cuts by the keys, or fewer if keys repeat."""
     folds = Folds.by(keys, n)
     return Folded(folds.parts(keys.values), folds).cuts
 

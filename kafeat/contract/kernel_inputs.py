@@ -28,7 +28,7 @@ def distances(x: Floats, y: Floats, metric: Literal["sqeuclidean", "cityblock"])
 _WIDE = 32
 # Products lose digits of squared distances below this share of ‖x‖² + ‖y‖², so differences are used for these.
 _NEAR = 1e-3
-# The rows of a block, and the share of near pairs from which on differences for all pairs are faster than products.
+# Rows of a block. If more than the share _MANY of the pairs is near, differences are faster than products for all.
 _ROWS, _MANY = 256, 0.1
 
 

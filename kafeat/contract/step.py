@@ -131,8 +131,8 @@ class Transform(ABC):
         """Write the image of the tile `X` (rows, n_features_in; C order) into `out` (rows, n_features_out).
 
         `out` is in C or in Fortran order. An entry that the step does not accept raises `InvalidValueError`. Rows in
-        another form give the same image, up to rounding. A row's result must not depend on the other rows. Return how
-        many values of each row were clipped, (rows,), or None if none ever are.
+        a form of `takes` give the same image, up to rounding. A row's result must not depend on the other rows. Return
+        how many values of each row were clipped, (rows,), or None if none ever are.
         """
 
     def to_sparse(self, X: Rows) -> tuple[SparseRows, Array | None]:
@@ -224,7 +224,7 @@ class Step(BaseModel, ABC):
         return bool(self._searches)
 
     def settled(self, sample: Sample) -> Self:
-        """Return the recipe to fit and to store: parameters that depend on the sample have their values for it."""
+        """Return the recipe to fit and to store. The sample may decide parameters, such as `landmarks: auto`."""
         return self
 
     def recipe(self, live: bool = False) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Figures of one map: their data, small parts of the matrices of an evaluation, and functions that draw them.
+"""Figures of one map: their data, taken from the matrices of an evaluation, and functions that draw them.
 
 Only drawing needs matplotlib.
 """

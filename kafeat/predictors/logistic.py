@@ -57,7 +57,7 @@ class Logistic(LinearPredictor):
 class _Tried(NamedTuple):
     """The results of penalties on held-out rows.
 
-    `scores` has a number for each penalty: 1 − its log loss / the log loss of predicting the class frequencies.
+    `scores` has for each penalty 1 − its log loss / the log loss of predicting the class frequencies.
     `logits` (penalties, n, c) are from models that have not seen the row, or NaN if there is no such model.
     """
 

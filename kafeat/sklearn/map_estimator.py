@@ -297,7 +297,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         finite = "allow-nan" if takes_missing(step.traits for step in config.map_steps) else True
         of, sparse = self if reset else self._with_tags_of(config), False if reads_columns else "csr"
         rows = checked_rows(of, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
-        # With times, pandas gives objects. Other data frames turn times into numbers, so their types are checked here.
+        # Times make objects of a pandas frame. Other frames turn times into numbers, so their types are checked here.
         if rows.dtype == object or not hasattr(X, "iloc"):
             with as_value_errors():
                 _refuse_other_columns(X)

@@ -136,7 +136,7 @@ class TunedFeatureMap(NamedFeatures, TransformerMixin, BaseEstimator):  # type: 
             self.tuning_ = replace(tuning, _fit=no_data)
             self.config_ = tuning.config.to_plain()
             if groups is not None:
-                del self.config_["split_by"]  # X has no such column
+                del self.config_["split_by"]  # X has no column of groups
         self._map = FeatureMap(config=self.config_).fit(X, labels, groups)
         return self
 

@@ -21,7 +21,7 @@ _MUCH, _MOST, _TOO_MUCH = 5e8, 1.5e9, 3e9
 _LEAST = 2_000
 MOST_ROWS = 100_000
 """Boosting learns from at most this many rows, because it holds all of them in memory."""
-# With at least this many rows, a held-out tenth decides when to stop. Without that, boosting may overfit badly.
+# With at least this many rows, a held-out tenth decides when to stop. If nothing stops it, boosting may overfit badly.
 _STOPS_EARLY = 5_000
 _QUICK = {"max_iter": 50, "learning_rate": 0.2, "max_bins": 63}
 

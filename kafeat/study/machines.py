@@ -174,7 +174,7 @@ class Machines:
     def _model(
         self, candidate: ComparedMap, fit: Fit, subject: MapOnData, listener: Listener
     ) -> ScoredModel | None:
-        """Score the map's predictor, if there is one. That of a recipe is first fitted on the training rows."""
+        """Score the map's predictor, if there is one. A recipe's predictor is first fitted on the training rows."""
         test, request = self._split.test, self._request
         fm = with_predictor(fit, self._data)
         scored = score_model(fm, subject, self.truth, test, request, self.scoring.first)

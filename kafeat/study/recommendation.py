@@ -114,8 +114,8 @@ def recommend(summaries: Sequence[Summary], choice: Estimate | None = None) -> s
 def score_of_choice(records: Sequence[Record]) -> Estimate | None:
     """Return the mean test score if each split chooses its own map, or None with one split or map.
 
-    The validation rows of one split are test rows of another. The test scores of the map that is chosen by all splits
-    together are therefore too optimistic.
+    Validation rows of one split are test rows of another. So test rows take part if all splits choose one map together,
+    and the test scores of that map are too optimistic.
     """
     groups: dict[int | None, list[Record]] = {}
     for record in records:

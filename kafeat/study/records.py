@@ -25,8 +25,8 @@ class Scored:
     Attributes:
         tested: On test rows: a `constant`, the learner on `raw` columns, on features (`map`) and with the `exact`
             kernel, `boosting`, and the predictor of the map (`model`).
-        validation: The learner on the validation rows, by which maps are chosen: `raw` and `map`.
-        exact_rows: The learner on the features, trained only on the rows of the exact kernel machine: `map`.
+        validation: On validation rows, by which maps are chosen: the learner on `raw` columns and on features (`map`).
+        exact_rows: On test rows: the learner on features (`map`), trained only on the rows of the exact kernel machine.
     """
 
     tested: Mapping[str, Entries] = field(default_factory=dict)

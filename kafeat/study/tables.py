@@ -98,7 +98,7 @@ def _boosting(entry: Summary) -> str:
 def score_table(
     summaries: Sequence[Summary], scoring: Sequence[str] = (), details: bool = False
 ) -> list[TableColumn]:
-    """Return the table of scores. It adds the scores in `scoring` after the first or, with `details`, all scores."""
+    """Return the table of the deciding score and of others: those after it in `scoring` or, with `details`, all."""
     rows, entry = rows_of(summaries), summaries[0]
     about, decides = entry.about, scoring_of(entry)
     named = scores_of(about["task"]) if details else _beside(rows, scoring[1:])

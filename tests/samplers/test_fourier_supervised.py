@@ -51,8 +51,8 @@ def test_kernel_is_that_of_the_features(tmp_path: Path) -> None:
     # sums of 32 products of features of norm 1
     np.testing.assert_allclose(fm.exact_kernel(X), Z @ Z.T, rtol=0, atol=32 * np.finfo(float).eps)
     note = (
-        "steps[0] (fourier): frequencies: supervised has no given kernel: its exact kernel is that of the features "
-        "themselves, so their error is only rounding"
+        "steps[0] (fourier): frequencies: supervised learns features without a given kernel: the exact kernel is that "
+        "of these features, so their error is only rounding"
     )
     assert inspect(fm)["reference"] == note
     fm.save(tmp_path / "m.joblib")
@@ -71,7 +71,7 @@ def test_stands_in_chains_and_unions() -> None:
         Z, K = fm.transform(X[:50]), fm.exact_kernel(X[:50])
         # an error of about 1/√m with m drawn frequencies, 128 or more
         assert np.linalg.norm(Z @ Z.T - K) < 0.2 * np.linalg.norm(K)
-        assert "frequencies: supervised has no given kernel" in (fm.chain.exact_kernel_note() or "")
+        assert "frequencies: supervised learns features" in (fm.chain.exact_kernel_note() or "")
         with pytest.raises(UsageError, match=r"frequencies: supervised: expected a label"):
             kafeat.fit({"steps": steps}, X)
 

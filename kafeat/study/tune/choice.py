@@ -93,7 +93,7 @@ def choose(search: Search, choice: Choice, predicts: bool, with_curve: bool) -> 
 
 # The shares of the rows in a learning curve, and the fewest rows for its first point.
 _SHARES, _LEAST_LEARNED = (1 / 16, 1 / 8, 1 / 4, 1 / 2), 80
-# The fewest points of a learning curve. The same number of points, its last, predicts the score with twice the rows.
+# The fewest points of a learning curve. This many of its last points predict the score with twice the rows.
 _LEAST_POINTS = 3
 # The range of scores with twice the rows uses the slopes of bootstrap samples between these quantiles.
 _POSSIBLE = (0.05, 0.95)

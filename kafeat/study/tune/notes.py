@@ -84,7 +84,7 @@ def notes(problem: Problem, search: Search, choice: Choice, constant: float) -> 
         )
     again = join(problem.spelled(len(search.trials)))
     if search.cut_by_time:
-        yield f"Trials that take too long for the time were left out; a search without a limit: {again}"
+        yield f"Trials for which the time was too short were left out. To search without a time limit: {again}"
     else:
         yield f"The same search again: {again}"
 

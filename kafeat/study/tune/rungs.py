@@ -185,7 +185,7 @@ class Search(Trials):
         return left - min(_ENTER * len(self.rungs[k + 1 :]), max(0, left - 2) // 2)
 
     def _affordable(self, rung: Rung, size: Size) -> Size | None:
-        """Return the largest size, up to this one, at which the best candidate takes at most half of the rung's time.
+        """Return the largest size, up to this one, at which the best candidate takes at most half of the time left.
 
         The time of a trial is estimated by its training rows. Return None if even the smallest size takes too long.
         """

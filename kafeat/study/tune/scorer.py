@@ -32,7 +32,7 @@ from kafeat.study.tune.space import BOOSTING, Candidate
 from kafeat.study.tune.trials import RESAMPLES, Outcome, Size
 from kafeat.types import Array, Floats
 
-# Limits of the cache: numbers in the transformed samples of a split, how many of these, and sizes with cached splits.
+# Limits of the cache. A split keeps at most _MOST_CHAINS samples, with about _MOST_KEPT numbers in all.
 _MOST_KEPT, _MOST_CHAINS, _MOST_SIZES = 1 << 23, 16, 3
 # Scores of classes that are reported in addition to the deciding one.
 _BESIDE = (SCORES["accuracy"], SCORES["balanced_accuracy"], SCORES["auc"], PROPER["classification"])
@@ -148,7 +148,7 @@ class Scorer:
         )
 
     def parts(self, candidate: Candidate, size: Size) -> list[dict[str, Any]]:
-        """Return the score with all parts of a union, then without each part, or nothing without a union."""
+        """Return entries: the score with all parts of a union, then without each part; empty without a union."""
         tested: dict[tuple[int, str, int], list[Tested]] = {}
         task = self._problem.task
         for number, split in enumerate(self._splits(size)):

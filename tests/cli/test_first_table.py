@@ -513,6 +513,14 @@ def test_a_label_with_letters_or_dashes_next_to_its_numbers_is_read_by_the_remed
     assert "label: numbers (60 different" in tuned(text, "y", *shlex.split(remedy))[0]
 
 
+def test_years_of_two_digits_that_are_read_as_later_ones_are_told(tuned):
+    born = [f"{1 + i % 28:02}/0{1 + i % 9}/{1935 + i}" for i in range(N)]
+    short = "a;b;y\n" + rows([one[:6] + one[8:] for one in born], HALVES, Y)
+    told = "'a': years of two digits are read as 1969 to 2068, such as 17/08/51 as 2051: if it is 1951, write all years"
+    assert told in tuned(short, "y")[0]
+    assert "years of two" not in tuned("a;b;y\n" + rows(born, HALVES, Y), "y")[0]
+
+
 def test_a_label_with_bounds_is_read_by_the_remedy(tuned):
     text = "a;y\n" + rows(HALVES, now_and_then("<0.5", Y))
     remedy = re.search("label 'y': .* so all are text; (--unit '<') reads 0.5; ", tuned(text, "y", code=3))[1]

@@ -26,7 +26,7 @@ from kafeat.io.columns.fields import (
 )
 from kafeat.io.columns.number_forms import remedy
 from kafeat.io.columns.numbers import first_no_number
-from kafeat.io.columns.time_forms import LEAST_TIMES, are_times, far_times, guess_dates
+from kafeat.io.columns.time_forms import LEAST_TIMES, are_times, far_times, guess_dates, late_year
 from kafeat.io.columns.times import has_offset
 from kafeat.io.readers.base import Reader
 
@@ -170,6 +170,9 @@ def fit_warnings(
     yield from _codes(source, columns)
     yield from _absent_units(source)
     yield from _markers(source, columns, labels)
+    for column in columns.features if source.untyped else ():
+        if column.times and (why := late_year(source.first_texts(column.name), column.dialect)):
+            yield f"{source.location}: column {quoted(column.name)}: {why}"
     excluded = {name for _, found in expand(config.columns.exclude, names) for name in found}
     for field in source.fields:
         if field.note and field.name not in excluded:

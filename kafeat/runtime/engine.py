@@ -133,7 +133,7 @@ def run_all(
 ) -> Iterator[R]:
     """Yield `work(item)` for every item as soon as it is done, in any order.
 
-    An item whose worker dies is tried again. Its last attempt runs without others, so that an item that uses up the
+    An item whose worker dies is tried again. In its last attempt, no other item runs, so that an item that uses up the
     memory harms no other. If that worker dies too, the result is `lost(item, reason)`. `work` must be a function of a
     module that may run twice and raises nothing. Raises `SystemRefusedError` if the engine is lost.
     """

@@ -1,4 +1,4 @@
-"""Worker processes on this machine, each with its own executor, so that one that dies does not harm the others."""
+"""Worker processes on this machine, each with its own executor, so that a process that dies harms no other."""
 
 from __future__ import annotations
 

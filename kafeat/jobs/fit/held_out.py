@@ -1,4 +1,4 @@
-"""Fit on some rows of the data, which are read again, and predict others."""
+"""Fit on some rows of data that can be read again, and predict other rows."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class LabelSummary:
     def _measure(self, labels: Floats, weights: Floats | None, m: float) -> None:
         """Update the mean and the sum of squared deviations, as in Chan, Golub & LeVeque 1983.
 
-        `m` is the sum of the weights. Labels are divided by a power of 2 near the first ones, so squares stay finite.
+        `m` is the sum of the weights. Labels are divided by a power of 2, so that their squares stay finite.
         """
         if not self.rows:
             self._unit = float(power_of_two(np.abs(labels).max()))

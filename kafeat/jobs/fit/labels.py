@@ -275,7 +275,7 @@ def _without_label(chunk: Chunk, name: str, got: str) -> str:
 
 
 def plain_labels(labels: Array) -> Array:
-    """Return floats as float64 (-0.0 as 0.0), integers as int64, or as uint64 if int64 is too small, others as is."""
+    """Return floats as float64 (-0.0 as 0.0), integers as int64 (or uint64 if they need it), and others unchanged."""
     if labels.dtype.kind == "f":
         return labels.astype(np.float64) + 0.0
     if labels.dtype.kind in "iu":

@@ -103,7 +103,7 @@ class Inputs:
         return np.concatenate(numbers), np.concatenate(made)
 
     def without(self, columns: Array) -> Inputs:
-        """Return these inputs without some of their columns."""
+        """Return inputs without the columns that have these indices."""
         return Inputs(self.width - len(columns), self.blocks, partial(np.delete, obj=columns, axis=1))
 
 

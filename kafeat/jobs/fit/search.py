@@ -180,7 +180,7 @@ class SampleSplit:
 
     @classmethod
     def of(cls, sample: Sample, train: Array, test: Array, cache: FitCache | None = None) -> Self:
-        """Return the split into rows with these numbers."""
+        """Return the split of a sample into rows with the numbers `train` (n,) and `test` (m,)."""
         return cls(subset_of(sample, train), subset_of(sample, test), cache or FitCache())
 
     def fit(self, recipes: list[Recipe], rng: np.random.Generator) -> Chain:

@@ -84,7 +84,7 @@ class Outputs:
         return run(program, chunks, target, count_jobs(jobs), policy)
 
     def write(self, done: Done, writer: Writer) -> None:
-        """Write a chunk, or only its good rows if the writer drops the others."""
+        """Write a chunk, or only its good rows if the writer drops bad rows."""
         good = done.good if writer.layout.dropping else None
         if self.what == "features":
             writer.write(done.features, done.chunk.passthrough, good)

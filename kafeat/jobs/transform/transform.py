@@ -105,7 +105,7 @@ def _columns_to_see(
 
 
 class OpenTransform:
-    """A transform of an open input to one output, or to several of one format, one after the other."""
+    """A transform of an open input to one output, or in turn to several outputs of one format."""
 
     def __init__(self, job: TransformJob, opened: Reader, target: Location) -> None:
         writing = job.writing

@@ -186,9 +186,9 @@ def _expected(done: Done, on_bad_rows: str, outputs: Outputs, typed: bool) -> tu
 class _SomeRows:
     """An iterator over about `most` of `total` rows, spread over all chunks. `rows` counts the rows of all chunks.
 
-    It yields all rows of some random chunks and of the last one, and the first rows of each other chunk. Later rows do
-    not change the bytes of these. For text, `total` is None. The share to yield is then computed from the rows read so
-    far, so that more than `most` rows are yielded.
+    It yields all rows of some random chunks and of the last one, and the first rows of each other chunk, whose bytes do
+    not depend on later rows. For text, `total` is None. The share to yield is then computed from the rows read so far,
+    so that more than `most` rows are yielded.
     """
 
     def __init__(self, chunks: Iterator[Chunk], seed: int, most: float, total: int | None) -> None:

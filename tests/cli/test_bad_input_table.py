@@ -67,7 +67,7 @@ for name, line, said in [
      ", column 'b': expected a number, got '1 234'; --thousands blank reads 1234; --on-bad-rows drop"),
     ("nan", "1,nan,3", ", column 'b': expected a finite number, got nan; --on-bad-rows drop leaves such rows out, null marks them"),
     ("an empty field", "1,,3", ", column 'b': expected a finite number, got null; --on-bad-rows drop"),
-    ("NA", "1,NA,3", ", column 'b': expected a finite number, got 'NA', which is read as null; --on-bad-rows drop"),
+    ("NA", "1,NA,3", ", column 'b': expected a finite number, got 'NA', which stands for a missing value; --on-bad-rows drop"),
     ("beyond float32", "1,1e39,3",
      ", column 'b': expected a finite number, got 1e+39, which overflows float32; --on-bad-rows drop"),
     ("beyond float64", "1,2,1e400", ", column 'c': expected a finite number, got 1e400; --on-bad-rows drop"),

@@ -62,7 +62,7 @@ class Column:
 class Columns:
     """The columns that a map reads, in order.
 
-    `input_width` is the total width of a positional table. With `missing`, a missing number is read as NaN.
+    `input_width` is the number of values in a training row. With `missing`, a missing number is read as NaN.
     """
 
     features: tuple[Column, ...]

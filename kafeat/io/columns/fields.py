@@ -119,7 +119,7 @@ class Table:
         return ()
 
     def expect(self, absent: Sequence[str]) -> None:
-        """Add absent columns to the fields if later rows may have them."""
+        """Add these absent columns to the fields if later rows may have them, as in JSON lines."""
         return
 
     def error(self, problem: str) -> DataError:
@@ -131,7 +131,7 @@ class Table:
         return self.refusals({column: problem})
 
     def refusals(self, problems: Mapping[str, str]) -> DataError:
-        """Return one error with the problem of each column, or with a wrong encoding, which can cause them all."""
+        """Return one error with the problems of all columns, or only with a wrong encoding, which can cause them."""
         lines = [f"column {quoted(column)}: {problem}" for column, problem in problems.items()]
         return DataError(
             "\n".join(f"{self.location}: {line}" for line in [self.misread] * bool(self.misread) or lines)
@@ -139,7 +139,7 @@ class Table:
 
 
 class Cells(NamedTuple):
-    """A column of a table, for advice that depends on what is known about both."""
+    """A table and the name of one of its columns, from which messages make their advice."""
 
     table: Table = Table()
     name: str = ""
@@ -152,7 +152,7 @@ class Cells(NamedTuple):
 
     @property
     def kept(self) -> str:
-        """Advice to keep the column as text, or nothing unless a map is fitted, or for a label."""
+        """Advice to keep the column as text. Empty for a label, and if no map is being fitted."""
         return f"; {kept_as_text(self.name)}" if self.table.fitting and not self.label else ""
 
 

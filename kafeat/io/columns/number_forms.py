@@ -124,7 +124,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm:
         given = sum(share for units, share in shares.items() if {*units} <= {*asked.units})
         if 2 * max([*shares.values(), amounts, given]) <= total:
             return _of_many_forms(words, texts)
-    # Units that only the options have belong to other columns.
+    # Units of the options that do not occur in this column belong to others.
     own = [units for units in shares if units and {*units} <= {*asked.units}]
     unit = () if own else shares.most_common(1)[0][0]
     same = [unit, *own, *(one for one in sorted(shares) if _is_plural(one, unit) or _is_plural(unit, one))]
@@ -186,7 +186,7 @@ def _of_one_scale(own: Sequence[tuple[str, ...]], taken: Sequence[_Word]) -> str
 
 
 def _advice(words: Collection[_Word]) -> str:
-    """Return options that read numbers with these units, if all are signs such as < or can be converted."""
+    """Return options that read numbers with these units, if all units are signs such as < or convert to one scale."""
     found = sorted({word.units for word in words if word.units and _is_number(word.core)})
     signs = sorted({unit for units in found for unit in units})
     share = signs == ["%"] and any(not word.units for word in words)  # a column with 50 % and 0.5
@@ -306,7 +306,7 @@ def missed(words: Sequence[str], dialect: Dialect = USUAL, cells: Cells = ANYWHE
 def remedy(text: str, dialect: Dialect, may_miss: bool, cells: Cells = ANYWHERE) -> str:
     """Return advice on a value that is not a number in a dialect: how to read it, or how to declare it missing.
 
-    Options in it still read the numbers among the first values of the column, and cover the other words there.
+    Its options also read the numbers among the first values of the column, and the other words there as missing.
     """
     texts, number = cells.texts, re.compile(dialect.forms)
     odd = [
@@ -395,8 +395,8 @@ def _by_mark(
 ) -> tuple[dict[str, str], str]:
     """Return the options that read `core`, by the number that they read: {"1234": "--thousands ,"} for 1,234.
 
-    Only options that also read all numbers in `texts` count. Without any, the second result is advice. `given` is the
-    decimal mark of the user's options.
+    Only options that also read all numbers in `texts` are returned. If there is none, the second result is advice.
+    `given` is the decimal mark of the user's options.
     """
     marks, unlike = dict[str, str](), ""
     words = [word.core for word in (_word(text, [*dialect.factors]) for text in texts) if word is not None]

@@ -236,7 +236,7 @@ def spell_problem(
         number, word = float(to_doubles(pa.array([value]), dialect)[0]), value.strip()
         special = NOT_FINITE.fullmatch(word) is not None
         if word in dialect.null_words and word and not special:
-            return f"expected a finite number, got {word[:60]!r}, which is read as null"
+            return f"expected a finite number, got {word[:60]!r}, which stands for a missing value"
         if word and np.isnan(number) and not special:
             return f"expected a number, got {value[:60]!r}{remedy(word, dialect, may_miss, cells)}"
         if may_miss and "inf" in word.casefold():

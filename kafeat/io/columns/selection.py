@@ -88,7 +88,7 @@ def _special(
     left_out: set[str],
     kind: str,
 ) -> dict[str, Any]:
-    """Return the columns that a step names by name or pattern, with their values in `requested` (None in a list).
+    """Return the columns that a step names, by name or pattern, with their values in `requested`, or None in a list.
 
     A name or pattern without a feature is an error.
     """
@@ -120,7 +120,7 @@ def _numeric(table: Table, left_out: set[str], special: set[str]) -> list[Field]
 
 
 def _check_feature(table: Table, field: Field, kind: str) -> None:
-    """Raise an error if a column cannot be read as numbers or, if a step names it, as that kind of step needs."""
+    """Raise an error unless a column can be read as numbers or, if a step of this kind names it, as the step needs."""
     if is_harmful(field.name):
         raise table.refusal(field.name, "expected a name without control characters")
     if kind:
@@ -168,7 +168,7 @@ def times_of(table: Table, field: Field, known: str = "") -> Guess:
 
 
 def date_form(table: Table, field: Field, known: str = "") -> str:
-    """Return the form of the times of a column, or raise an error if it is not clear. A `known` one is preferred."""
+    """Return the form of a column's times, or raise an error if it is not clear. The form `known` is preferred."""
     guess = times_of(table, field, known)
     refuse_unclear(table, (), {field.name: guess}, labels=[field.name])
     return guess.form
@@ -262,9 +262,9 @@ def _candidates(table: Table, columns: Columns, left_out: set[str]) -> list[Fiel
     readable = (f for f in table.fields if f.numeric or (coded and f.codable) or (columns.times and f.timed))
     fields = [field for field in readable if field.name not in left_out]
     if table.rows == 0 and table.untyped:
-        # Without rows, text cannot be told from numbers.
+        # Without rows, nothing shows which columns are text and which are numbers.
         fields = fields[: columns.n_features]
-    # The only list column of unknown length gets the number of features that the other columns leave.
+    # If one list column has an unknown length, it gets the features that the other columns leave.
     unknown = [field for field in fields if field.kind == "list" and field.width is None]
     rest = columns.n_features - sum(field.width or 1 for field in fields if field not in unknown)
     if len(unknown) != 1 or rest < 1:

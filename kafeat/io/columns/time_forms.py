@@ -125,7 +125,7 @@ def guess_dates(texts: Sequence[str], asked: Asked) -> Guess:
     if other is not None and any(own):
         both = f"{words[own.index(True)][:40]!r} and {other[:40]!r}"
         return Guess(best, share, f"expected times in one form, got {both}: write all in one form", note)
-    alike = [form for form in have if any(own) and have[form] == own]  # they read the same texts
+    alike = [form for form in have if any(own) and have[form] == own]  # these forms read the same texts
     if best in asked.dates or len(alike) < 2:
         return Guess(best, share, "", note)
     # A year of two digits comes first only with hyphens, as in 24-12-31.
@@ -216,7 +216,7 @@ def spell_time_problem(value: object, dialect: Dialect, cells: Cells = ANYWHERE)
     if not isinstance(value, str) or not value.strip():
         return f"expected a time {such}, got {'null' if value is None or isinstance(value, str) else value}"
     if dialect.is_missing(value):
-        return f"expected a time, got {value[:60]!r}, which is read as null"
+        return f"expected a time, got {value[:60]!r}, which stands for a missing value"
     form = such if dialect.dates in ("", ISO) else f"as {dialect.dates}"
     if dialect.timezone != KEEP and re.search(rf"[0-9] ?(?:{ZONES})$", value.strip()):
         return (

@@ -51,13 +51,13 @@ class Chunk(ABC):
     rows: int
     columns: Columns
     before: int = field(default=0, kw_only=True)
-    """Number of rows in earlier files of a data set. `start` includes them, row numbers in messages do not."""
+    """Number of rows in earlier files of a data set. `start` counts them, but row numbers in messages do not."""
     picked: Array | None = field(default=None, kw_only=True)
     """The row numbers (rows,) within the file, or None if the rows are consecutive."""
     above: int = field(default=0, kw_only=True)
-    """If a pause of the input has split a chunk: number of rows of this chunk that were passed on before."""
+    """If a pause of the input has split a chunk, the number of its rows that were passed on before these."""
     added: pa.Table | None = field(default=None, kw_only=True, repr=False)
-    """Passthrough columns from elsewhere, which come before those of the reader."""
+    """Passthrough columns that `WiderReader` adds. They come before those of the reader."""
     pressing: bool = field(default=False, kw_only=True)
     """True if the input pauses after these rows, so that their results should not wait for more rows."""
 
@@ -115,7 +115,7 @@ class Chunk(ABC):
 
     @abstractmethod
     def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
-        """Return the features, and whether all are valid. Otherwise only some of them may be filled in."""
+        """Return the features, and whether all are valid. If one is invalid, some may not be filled in yet."""
 
     @abstractmethod
     def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
@@ -156,8 +156,8 @@ class Wanted(NamedTuple):
     """A request for chunks: the columns to read, and the number of rows in a chunk.
 
     `keep` names the passthrough columns. With `typed_passthrough`, readers of text infer their types; otherwise they
-    stay text. With `set_aside`, a row that breaks the format counts as a row with an invalid value, if its end can be
-    found. Otherwise it is an error.
+    stay text. A row that breaks the format is an error. With `set_aside`, it instead counts as a row with an invalid
+    value, if its end can be found.
     """
 
     columns: Columns
@@ -192,11 +192,11 @@ class Reader(Table, ABC):
     format: Format
     """Format of a file or of the first part of a data set."""
     keys: Mapping[str, pa.Scalar] = MappingProxyType({})
-    """Columns from names of folders, such as year=2024, with one value each. They are the last columns."""
+    """Columns from names of folders, with one value each: {"year": 2024} for year=2024. They are the last columns."""
     _place: Location
 
     def add_keys(self, keys: Keys) -> None:
-        """Add columns with one value each, such as year=2024, unless the file has them. Without names, do nothing."""
+        """Add columns with one value each, such as year=2024, unless the file has them or has no column names."""
         return
 
     @property

@@ -65,7 +65,7 @@ class UntypedReader(TextReader, KeyedReader):
         return lambda table, start: typed(self.location, table.select(where), types, start)
 
     def coding(self, names: Iterable[str]) -> Self:
-        """Return a view that reads these passthrough columns, such as a label, by their dialects, like features."""
+        """Return a view that converts these passthrough columns, such as a label, as it converts features."""
         view = copy(self)
         own = len(self.fields) - len(self.keys)
         view._types = {index: kind for index, kind in self._types.items() if index >= own}
@@ -157,7 +157,7 @@ class CsvReader(UntypedReader):
             self.misread = (not_utf8(text.head, whole=False) or "") if asked.encoding == UTF8 else ""
         self.fields, self.asked, self.odd_rows = self._sniffed.fields, asked, self._sniffed.odd_rows
         self.rows = 0 if self._sniffed.empty else None
-        # The first column, if it is the only one without a name: pandas and R write row names like this.
+        # pandas and R write row names as the first column, and only that has no name.
         nameless = [i for i, field in enumerate(self.fields) if not field.name]
         self.row_names = frozenset([""] if nameless == [0] and len(self.fields) > 1 else [])
 
@@ -172,7 +172,7 @@ class CsvReader(UntypedReader):
         done = -self._sniffed.skip
         with self._text.opened() as text:
             for rows, line, byte in whole_rows(text, self._delimiter, self._sniffed.block):
-                if byte and rows.startswith(BOM):  # this one is text: add one for Arrow to drop
+                if byte and rows.startswith(BOM):  # Arrow drops the first BOM, but this one is text
                     rows = BOM + rows
                 if rows:
                     # Check first: Arrow's handler for rows of another width fails silently on text that is not UTF-8.
@@ -193,7 +193,7 @@ class CsvReader(UntypedReader):
     def _parsed(
         self, rows: bytes, indices: list[int], set_aside: bool, broken: Broken, done: int
     ) -> pa.Table:
-        """Parse `rows`, which follow `done` earlier rows. With `set_aside`, a row of another width is all null."""
+        """Parse `rows`, which follow `done` earlier rows. With `set_aside`, a row of another width becomes nulls."""
         names, bad = [str(i) for i in range(len(self._sniffed.fields))], list[int]()
 
         def take(row: pa_csv.InvalidRow) -> str:

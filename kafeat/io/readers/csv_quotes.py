@@ -20,8 +20,8 @@ _ABOVE_ASCII = re.compile(rb"[\x80-\xff]+")
 # A character within a word that is not ASCII, such as the ö of Nördlich, unless it is a dash or an apostrophe.
 _WITHIN_WORD = re.compile(r"(?<=[^\W\d_])([^\x00-\x7f‘’–—…\xa0])(?=[a-z])")
 _HAN = "[\u3000-\u30ff\u3300-\u33ff\u4e00-\u9fff\uff01-\uff5e]"
-# Encodings of scripts other than Latin: the name of the script, and the pattern of its characters. The first have two
-# bytes for most characters.
+# Encodings of scripts other than Latin: the name of the script, and the pattern of its characters. Those of `_DOUBLE`
+# have two bytes for most characters.
 _DOUBLE = ("cp932", "cp949", "gb18030", "cp950")
 _SCRIPTS = {
     "cp932": ("Japanese", _HAN), "cp949": ("Korean", "[\uac00-\ud7a3]"), "gb18030": ("Chinese", _HAN),
@@ -39,7 +39,7 @@ _WITHIN = re.compile(b'[^"]*+(?:""[^"]*+){0,4096}')
 
 
 def whole_rows(text: DecompressedStream, delimiter: str, size: int) -> Iterator[tuple[bytes, int, int]]:
-    """Yield whole rows as bytes, about `size` at a time or up to a pause, with the line and byte where they begin."""
+    """Yield (rows, line, byte): about `size` bytes of whole rows, or those up to a pause, and where they begin."""
     quotes, held, line, at = Quotes(delimiter), list[bytes](), 1, 0
     for lines in whole_lines(text.location, text, size, returns=True):
         problem = quotes.problem(lines) if lines else None
@@ -111,7 +111,7 @@ def _odd_letters(data: bytes, name: str) -> float:
 
 
 def _has(data: bytes, name: str, chars: str) -> bool:
-    """Return True if the text has nearly only these characters besides those of ASCII, and not next to small letters.
+    """Return true if the characters outside ASCII are nearly all `chars`, and not next to small letters of ASCII.
 
     Letters with accents, read in pairs with the next letter, would become Chinese characters.
     """
@@ -134,7 +134,7 @@ class Quotes:
         self._near = np.isin(np.arange(256), [*self._ends, _QUOTE])
         blanks, end = b"[%s]*+" % b" \t".replace(delimiter.encode(), b""), b"[%s]" % re.escape(self._ends)
         self._blanks = re.compile(blanks)
-        # Valid text: without quotes, quoted values, and quotes within a value that does not begin with one.
+        # Valid text is text without quotes, a quoted value, or a quote within a value that does not begin with one.
         self._sound = re.compile(
             b'(?:[^"]++|(?<=%b)"%b"%b(?=%b)|(?<!%b)"){0,4096}' % (end, _WITHIN.pattern, blanks, end, end)
         )

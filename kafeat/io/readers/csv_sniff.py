@@ -50,7 +50,7 @@ def sniff(
 ) -> CsvHead:
     """Inspect the first rows of a CSV text. Reading `text` afterwards returns them again.
 
-    At a pause of a pipe, the rows so far are enough if the columns in `seen` have values (all without a header).
+    At a pause of a pipe, the rows so far are enough if the columns in `seen`, or all without a header, have values.
     """
     lines = _first_rows(text, delimiter, seen if header else None)
     first = next((index for index, line in enumerate(lines) if line), None)
@@ -120,7 +120,7 @@ def _even(text: DecompressedStream, head: bytes, mark: str) -> bool:
 def _first_rows(text: DecompressedStream, delimiter: str, seen: Collection[str] | None) -> list[list[str]]:
     """Return the rows in the first bytes. More bytes are read until there are two rows, or enough rows at a pause."""
     for head, paused in growing(text, "CSV"):
-        # `_parsed` drops the last row. At a pause it may be whole: `|` begins another. A final CR may be half a CRLF.
+        # `_parsed` drops the last row. At a pause, `|` gives it one to drop, and a final CR may be half a CRLF.
         known = head.removesuffix(b"\r") + b"|" if paused else head
         rows = _parsed(text, known, delimiter)
         count = sum(map(bool, rows))
@@ -175,7 +175,7 @@ def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) ->
 
 
 def _filled(field: Field, values: Iterable[str]) -> Iterator[str]:
-    """Return the values of a field that are neither empty nor words for what is missing."""
+    """Yield the values of a field that are neither empty nor words for missing values."""
     return (word for word in map(str.strip, values) if word and word not in field.missing)
 
 
@@ -314,7 +314,7 @@ def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
 def _are_counted(texts: Collection[str]) -> bool:
     """Return true if the digits after the points seem to be counted, as in the versions 1.8, 1.9, 1.10, 1.11 and 2.0.
 
-    Decimals such as 0.5 and 0.50 next to each other have larger gaps between these numbers.
+    The digits of decimals, such as 5 and 50 for 0.5 and 0.50, have larger gaps between them.
     """
     counts = {int(match[1]) if match else 1000 for match in map(_VERSION.fullmatch, texts)}
     small, large, most = counts & {*range(1, 10)}, counts - {*range(10)}, max(counts)

@@ -60,7 +60,7 @@ class ParquetReader(ArrowReader):
             )
 
     def _opened(self, unit: Unit = "us") -> pq.ParquetFile:
-        """Open the file again. Timestamps of type INT96 become integers of `unit`, which overflow if they are large."""
+        """Open the file again. INT96 timestamps are read in `unit`, and overflow if they are far from 1970."""
         options = {
             "coerce_int96_timestamp_unit": unit,
             "metadata": self._metadata,
@@ -181,7 +181,7 @@ class ParquetReader(ArrowReader):
         return schema
 
     def _check_values(self, groups: list[int], names: list[str]) -> int:
-        """Return the number of rows in these row groups. Raise DataError if a column has more or fewer values."""
+        """Return the number of rows in these row groups. Raise DataError if a column has another number of values."""
         metadata, rows, requested = self._file.metadata, 0, set(names)
         leaves = [metadata.schema.column(j) for j in range(metadata.num_columns)]
         single = [
@@ -249,7 +249,7 @@ def exact_unit(location: str, name: str, in_seconds: pq.ParquetFile, in_nanoseco
     pieces = [cut(file.iter_batches(_ROWS, columns=[name]), _ROWS) for file in (in_seconds, in_nanoseconds)]
     for (row, coarse), (_, fine) in zip(*pieces, strict=True):
         seconds, counts = (_counts(table.column(name)) for table in (coarse, fine))
-        # Seconds fit into 64 bits. Nanoseconds may have wrapped, and so may the product, but their difference is right.
+        # Seconds fit into 64 bits. `counts` and the product (nanoseconds) may have wrapped, but `rest` is right.
         rest = counts - seconds * _PER_SECOND["ns"]
         unit = "ns" if (rest % 1000).any() else unit
         for each, per_second in _PER_SECOND.items():

@@ -51,7 +51,7 @@ class SparseChunk(Chunk):
     """A chunk of sparse rows. A row with an entry beyond the width of the map is invalid."""
 
     first_column: ClassVar[int]
-    """The number of the first column in the format, 0 or 1."""
+    """The number that the format gives to the first column: 0 or 1."""
 
     @abstractmethod
     def read(self) -> Entries:

@@ -143,7 +143,7 @@ class DecompressedStream(io.RawIOBase):
         self.head = self.head[size:]
 
     def through(self, program: str) -> str:
-        """Return a shell command that filters this file to NAME.clean.csv, or only `program` for pipes and objects."""
+        """Return a shell command that filters this file to NAME.clean.csv, or only `program` without a local file."""
         if self.location == "-" or "://" in self.location:
             return program
         new = Path(Path(self.location).name.removesuffix(".gz").removesuffix(".zst"))
@@ -298,7 +298,7 @@ _MARKED = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"), (co
 def whole_lines(location: str, text: DecompressedStream, size: int, returns: bool = False) -> Iterator[bytes]:
     """Yield whole lines in pieces of about `size` bytes. At a pause, yield the lines so far, or no bytes.
 
-    The last line may lack its end. With `returns`, lines may end with a carriage return only.
+    The last line may lack its end. With `returns`, a carriage return alone also ends a line.
     """
     begun: list[bytes] = []
     while data := text.read(size):

@@ -212,12 +212,10 @@ def refuse_slips(table: Table, absent: Iterable[str], features: Iterable[str], o
     """Raise an error if a name to exclude is absent but resembles a feature: a mistyped label would stay a feature."""
     features = list(features)
     for name in absent:
-        meant = near(name, features, NEAR)
-        if meant is not None:
-            raise table.error(
-                f"{origin}: expected the column {quoted(name)} "
-                f"(did you mean {quoted(meant)}?); remove the name if it is meant to be absent"
-            )
+        hint = _with_hint(name, features, NEAR)
+        if hint != quoted(name):
+            advice = "remove the name if it is meant to be absent"
+            raise table.error(f"{origin}: expected the column {hint}; {advice}")
 
 
 def excluding(names: Iterable[str]) -> str:
@@ -237,8 +235,8 @@ def abbreviated(spelled: list[str]) -> str:
     return ", ".join(spelled if len(spelled) <= MOST_LISTED else [*spelled[:8], "…", *spelled[-2:]])
 
 
-def _with_hint(name: str, known: Sequence[str]) -> str:
-    meant = near(name, known)
+def _with_hint(name: str, known: Sequence[str], least: float = 0.6) -> str:
+    meant = near(name, known, least)
     return quoted(name) if meant is None else f"{quoted(name)} (did you mean {quoted(meant)}?)"
 
 

@@ -76,8 +76,10 @@ def to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
         return local_seconds(to_doubles(values) / EPOCHS.get(dialect.dates, 1.0), dialect.timezone)
     if pa.types.is_date(kind):
         values = values.cast(pa.timestamp("ms" if pa.types.is_date64(kind) else "s"))
-    counts = values.cast(pa.int64())
-    seconds = _joined(stored(counts), _PER_SECOND[values.type.unit], counts)
+    counts, per_second = values.cast(pa.int64()), _PER_SECOND[values.type.unit]
+    whole, rest = np.divmod(stored(counts), per_second)
+    seconds = _without_carry(whole, rest / per_second)
+    seconds = np.where(valid(counts), seconds, np.nan) if counts.null_count else seconds
     return seconds if values.type.tz is None else local_seconds(seconds, dialect.timezone)
 
 
@@ -116,13 +118,6 @@ def check_timezone(zone: object) -> str:
     return zone
 
 
-def _joined(counts: npt.NDArray[np.int64], per_second: int, values: pa.Array) -> Seconds:
-    """Convert counts of a unit, such as milliseconds, to seconds. Nulls become NaN."""
-    whole, rest = np.divmod(counts, per_second)
-    seconds = _without_carry(whole, rest / per_second)
-    return np.where(valid(values), seconds, np.nan) if values.null_count else seconds
-
-
 def _without_carry(whole: npt.NDArray[np.int64], fraction: Seconds) -> Seconds:
     """Return the sum of whole seconds and fractions below 1, rounded so that it stays below the next second."""
     seconds = whole + fraction
@@ -157,10 +152,8 @@ def _text_to_seconds(values: pa.Array, dialect: Dialect) -> Seconds:
 
 def has_offset(text: str) -> bool:
     """Return true for a time with an offset from UTC at its end."""
-    return (
-        re.search(rf":\d\d.{{0,40}}(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?|{ZONES})$", text.strip(), re.ASCII)
-        is not None
-    )
+    offset = rf":\d\d.{{0,40}}(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?|{ZONES})$"
+    return re.search(offset, text.strip(), re.ASCII) is not None
 
 
 @lru_cache(maxsize=64)

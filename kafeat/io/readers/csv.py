@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from kafeat.errors import UsageError, spell_row
-from kafeat.io.columns.dialect import NOTHING_ASKED, UTF8, Asked, Dialect, check_delimiter
+from kafeat.io.columns.dialect import NOTHING_ASKED, UTF8, Asked, Dialect, as_option, check_delimiter
 from kafeat.io.columns.fields import indices_of
 from kafeat.io.data_set import Keys
 from kafeat.io.formats import delimiter_of
@@ -178,13 +178,13 @@ class CsvReader(UntypedReader):
                     # Check first: Arrow's handler for rows of another width fails silently on text that is not UTF-8.
                     problem = not_utf8(rows, line, byte) if wanted.set_aside else None
                     if problem is not None:
-                        raise self.error(f"{problem}")
+                        raise self.error(problem)
                     try:
                         table = self._parsed(rows, indices, wanted.set_aside, broken, done)
                     except pa.ArrowInvalid as error:
                         problem = not_utf8(rows, line, byte) if "UTF8" in str(error) else None
                         problem = problem or self._damage(str(error), rows, done)
-                        raise self.error(f"{problem}") from error
+                        raise self.error(problem) from error
                     yield from table.slice(max(0, -done)).to_batches()
                     done += table.num_rows
                 if text.paused:
@@ -230,19 +230,18 @@ class CsvReader(UntypedReader):
         ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
         if not ragged:
             return f"after {max(0, done)} rows: expected CSV, got: {message}"
-        comma = ", such as 1,5," if self._delimiter == "," else ""
-        advice = f"; put values that hold the delimiter{comma} in quotes, or write the table with another one"
-        if ragged[2] == "1":
-            other = "," if self._delimiter == ";" else "';'"
-            advice = f"; --delimiter {other} reads each line as one value"
-        if self._sniffed.wide:
-            advice = self._sniffed.wide
         if int(ragged[3]) <= int(ragged[2]):
-            advice = self.odd_rows or self._sniffed.short
-            advice = advice and f"; {advice}"
-            text = message.partition(f", got {ragged[3]}: ")[2]
-            if text and rows.endswith(text.encode()):
-                advice = f", {CUT}"
+            text, short = message.partition(f", got {ragged[3]}: ")[2], self.odd_rows or self._sniffed.short
+            advice = f", {CUT}" if text and rows.endswith(text.encode()) else short and f"; {short}"
+        elif self._sniffed.wide:
+            advice = self._sniffed.wide
+        elif ragged[2] == "1":
+            advice = f"; --delimiter {as_option(',' if self._delimiter == ';' else ';')} reads each line as one value"
+        else:
+            comma = ", such as 1,5," if self._delimiter == "," else ""
+            advice = (
+                f"; put values that hold the delimiter{comma} in quotes, or write the table with another one"
+            )
         if b"\n" in rows and _STRAY_RETURN.search(re.sub(rb'"[^"]*"', b"", rows)):
             advice += "; a carriage return alone also ends a row: put a value that contains one in quotes"
         row = spell_row(int(ragged[1]) - 1 + done)

@@ -160,17 +160,15 @@ class TableChunk(Chunk):
     def _invalid(self, row: int, number: int, dtype: np.dtype[Any]) -> InvalidValueError:
         """Return the error about an invalid feature. `number` is its position among the features that are not texts."""
         index, column, place = next(one for one in self._numbers() if number < one[2].stop)
-        element = number - place.start
-        problem = self._problem(self.table.column(index)[row].as_py(), column, element, dtype)
-        return InvalidValueError(row, self.columns.places[index].start + element, problem)
-
-    def _problem(self, value: object, column: Column, element: int, dtype: np.dtype[Any]) -> str:
+        value, element = self.table.column(index)[row].as_py(), number - place.start
+        dialect, cells, missing = column.dialect, Cells(self.source, column.name), self.columns.missing
         if column.categories is not None:
-            return column.categories.problem(value)
-        cells = Cells(self.source, column.name)
-        if column.times:
-            return spell_time_problem(value, column.dialect, cells)
-        return spell_problem(value, column.width, element, dtype, column.dialect, self.columns.missing, cells)
+            problem = column.categories.problem(value)
+        elif column.times:
+            problem = spell_time_problem(value, dialect, cells)
+        else:
+            problem = spell_problem(value, column.width, element, dtype, dialect, missing, cells)
+        return InvalidValueError(row, self.columns.places[index].start + element, problem)
 
 
 def _decode(column: Column, piece: pa.Array, out: Floats) -> bool:

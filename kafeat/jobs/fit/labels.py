@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
@@ -219,23 +219,22 @@ class LabelReader:
         if self._given is not None:
             return self._given[chunk.start : chunk.start + chunk.rows]
         columns = {name: labels.read(chunk) for name, labels in self._columns.items()}
-        labels = joint_labels(columns, chunk.location)
+        if len(columns) == 1:
+            return next(iter(columns.values()))
+        text = next((name for name, values in columns.items() if values.dtype.kind == "O"), None)
+        if text is not None:
+            many = f"expected numbers, as there are {len(columns)} labels, got text"
+            raise refusal(chunk, "label", text, f"{many}; fit a separate map for this label")
+        labels = np.column_stack([values.astype(np.float64) for values in columns.values()])
         if not self._soft:
             return labels
         return _probabilities(labels, f"{chunk.location}: labels {listed(list(columns))}", chunk.row_number)
 
 
-def joint_labels(columns: Mapping[str, Array], location: str) -> Array:
-    """Return k label columns of numbers as one array (rows, k) in float64, or the only column as it is."""
-    if len(columns) == 1:
-        return next(iter(columns.values()))
-    text = next((name for name, values in columns.items() if values.dtype.kind == "O"), None)
-    if text is not None:
-        raise DataError(
-            f"{location}: label {quoted(text)}: expected numbers, as there are {len(columns)} labels, got text; fit a "
-            "separate map for this label"
-        )
-    return np.column_stack([values.astype(np.float64) for values in columns.values()])
+def refusal(chunk: Chunk, role: str, name: str, problem: str, row: int | None = None) -> DataError:
+    """Return the error about a column whose `role` is label, weight or split, or about one of its rows."""
+    where = "" if row is None else f"{spell_row(chunk.row_number(row))}, "
+    return DataError(f"{chunk.location}: {where}{role} {quoted(name)}: {problem}")
 
 
 def read_label(chunk: Chunk, name: str, role: str = "label") -> Array:
@@ -245,18 +244,14 @@ def read_label(chunk: Chunk, name: str, role: str = "label") -> Array:
     column = chunk.passthrough.column(name)
     values = column_values(column)
     if values is None:
-        raise DataError(
-            f"{chunk.location}: {role} {quoted(name)}: expected numbers or text, got {column.type}; cast it first"
-        )
+        raise refusal(chunk, role, name, f"expected numbers or text, got {column.type}; cast it first")
     null = null_rows(column, values)
     bad = int(null.argmax()) if null.any() else _first_bad(values)
     if bad is not None:
         value = values[bad]
         got = "null" if null[bad] else quoted(value) if isinstance(value, str) else f"{value:g}"
-        raise DataError(
-            f"{chunk.location}: {spell_row(chunk.row_number(bad))}, {role} {quoted(name)}: expected a value, got "
-            f"{got}: " + (_without_label(chunk, name, got) if role == "label" else "remove such rows first")
-        )
+        advice = _without_label(chunk, name, got) if role == "label" else "remove such rows first"
+        raise refusal(chunk, role, name, f"expected a value, got {got}: {advice}", bad)
     return plain_labels(values)
 
 
@@ -291,12 +286,8 @@ def read_test_rows(chunk: Chunk, name: str) -> Mask:
     odd = ~np.isin(lower, ["train", "test"])[numbers]
     if odd.any():
         row = int(odd.argmax())
-        value = values[row]
-        got = repr(value.item() if isinstance(value, np.generic) else value)
-        raise DataError(
-            f"{chunk.location}: {spell_row(chunk.row_number(row))}, split {quoted(name)}: expected train or test, got "
-            f"{got}"
-        )
+        value = values[row].item() if isinstance(values[row], np.generic) else values[row]
+        raise refusal(chunk, "split", name, f"expected train or test, got {value!r}", row)
     test: Mask = (lower == "test")[numbers]
     return test
 

@@ -17,7 +17,7 @@ from kafeat.contract.folds import RowKeys
 from kafeat.contract.memory import require_memory
 from kafeat.contract.step import DOUBLE, RowStream, Sample
 from kafeat.contract.tile import InputRows, SparseRows, TextRows, contiguous, dense
-from kafeat.errors import DataError, InvalidValueError, UsageError, quoted, spell_row
+from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.options import InputOptions
@@ -35,6 +35,7 @@ from kafeat.jobs.fit.labels import (
     plain_names,
     read_label,
     read_test_rows,
+    refusal,
 )
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.search import Learn, learn_ridge, settle
@@ -103,15 +104,13 @@ class TrainingData:
             return None
         values = read_label(chunk, self.weight, "weight")
         if values.dtype.kind == "O":
-            raise DataError(f"{chunk.location}: weight {quoted(self.weight)}: expected numbers, got text")
+            raise refusal(chunk, "weight", self.weight, "expected numbers, got text")
         weights, (least, most) = values[train].astype(np.float64), _WEIGHTS
         outside = ((weights < least) | (weights > most)) & (weights != 0.0)
         if outside.any():
-            row, got = np.arange(chunk.rows)[train][outside.argmax()], weights[outside.argmax()]
-            raise DataError(
-                f"{chunk.location}: {spell_row(chunk.row_number(int(row)))}, weight {quoted(self.weight)}: expected 0 "
-                f"or a number from {least:g} to {most:g}, got {got:g}"
-            )
+            row, got = int(np.flatnonzero(train)[outside.argmax()]), weights[outside.argmax()]
+            problem = f"expected 0 or a number from {least:g} to {most:g}, got {got:g}"
+            raise refusal(chunk, "weight", self.weight, problem, row)
         return weights
 
 
@@ -310,7 +309,9 @@ class SampledFit:
             task = self.summary.kind if task == "auto" and self.summary and self.summary.rows else task
             chain, searches = self._chain(sample, listener, learner, task)
             mean = _feature_mean(chain, sample.X, config, columns) if with_mean else None
-        ranges = _with_category_ranges(self.column_ranges, columns)
+        # Only unknown categories lie outside of the range of a feature of categories.
+        n, low, high = np.array(columns.n_categories), self.column_ranges.low, self.column_ranges.high
+        ranges = ColumnRanges(np.where(n > 0, 0.0, low), np.where(n > 0, n - 1.0, high))
         return FeatureMap(
             chain, columns, config.dtype, config.chunk_rows, config, self._provenance(sample, origins, searches),
             column_ranges=ranges, feature_mean=mean,
@@ -383,12 +384,6 @@ def _feature_mean(chain: Chain, X: Floats, config: Config, columns: Columns) -> 
 def _stream(seed: int, number: int) -> np.random.Generator:
     """Return the random number generator of one purpose. Those with different numbers are independent."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
-
-
-def _with_category_ranges(column_ranges: ColumnRanges, columns: Columns) -> ColumnRanges:
-    """Set the ranges of categorical features to all of their codes, so that only unknown categories lie outside."""
-    n = np.array(columns.n_categories)
-    return ColumnRanges(np.where(n > 0, 0.0, column_ranges.low), np.where(n > 0, n - 1.0, column_ranges.high))
 
 
 def matrices(

@@ -103,12 +103,9 @@ class Table:
 
     def keep_texts(self) -> None:
         """Read the columns of --text as text, even if their values look like numbers or times."""
-        require(
-            self,
-            [one for one, found in expand(self.asked.texts, [f.name for f in self.fields]) if not found],
-            "--text",
-        )
-        texts = self.texts
+        expanded = [*expand(self.asked.texts, [field.name for field in self.fields])]
+        require(self, [one for one, found in expanded if not found], "--text")
+        texts = {name for _, found in expanded for name in found}
         self.fields = tuple(
             Field(one.name, "text", None, "text", dialect=self.asked.dialect) if one.name in texts else one
             for one in self.fields
@@ -133,9 +130,8 @@ class Table:
     def refusals(self, problems: Mapping[str, str]) -> DataError:
         """Return one error with the problems of all columns, or only with a wrong encoding, which can cause them."""
         lines = [f"column {quoted(column)}: {problem}" for column, problem in problems.items()]
-        return DataError(
-            "\n".join(f"{self.location}: {line}" for line in [self.misread] * bool(self.misread) or lines)
-        )
+        lines = [self.misread] if self.misread else lines
+        return DataError("\n".join(f"{self.location}: {line}" for line in lines))
 
 
 class Cells(NamedTuple):

@@ -120,19 +120,17 @@ def _text_to_doubles(values: pa.Array, dialect: Dialect) -> Doubles:
     if dialect.bare or not dialect.units:
         lower = pc.utf8_lower(words)
         text = pc.if_else(pc.equal(lower, "true"), "1", pc.if_else(pc.equal(lower, "false"), "0", text))
-    try:
+    with suppress(pa.ArrowInvalid):
         return _plain(text.cast(pa.float64()))
-    except pa.ArrowInvalid:
-        return np.array([_one(value) for value in text.to_pylist()], dtype=np.float64)
+    return np.array([_one(value) for value in text.to_pylist()], dtype=np.float64)
 
 
 def doubles(values: Sequence[str]) -> Doubles | None:
     """Return texts as numbers if Arrow reads all of them as finite numbers, otherwise None."""
-    try:
+    with suppress(pa.ArrowInvalid):
         numbers = stored(pa.array(values, pa.string()).cast(pa.float64()))
-    except pa.ArrowInvalid:
-        return None
-    return numbers if np.isfinite(numbers).all() else None
+        return numbers if np.isfinite(numbers).all() else None
+    return None
 
 
 def first_no_number(values: Sequence[str], dialect: Dialect) -> str:
@@ -193,10 +191,9 @@ def _one(text: str | None) -> float:
     # Python rounds as Arrow does, but also accepts underscores and the digits of every script.
     if not text or "_" in text or not text.isascii():
         return np.nan
-    try:
+    with suppress(ValueError):
         return float(text)
-    except ValueError:
-        return np.nan
+    return np.nan
 
 
 def lists_to_numbers(values: pa.Array, width: int) -> Array:

@@ -158,12 +158,11 @@ def times_of(table: Table, field: Field, known: str = "") -> Guess:
     guess = guess_dates(texts, replace(table.asked, dates=(*table.asked.dates, *filter(None, [known]))))
     if field.kind == "number" and texts and guess.share < MOSTLY:
         form = digits_form(texts, table.asked)
-        advice = (
+        read = (
             f"{form} reads them" if form else "%s reads seconds since 1970, and %Y%m%d dates such as 20240229"
         )
-        return guess._replace(
-            problem=f"expected times, got numbers such as {texts[0]!r}; --date-format {advice}"
-        )
+        problem = f"expected times, got numbers such as {texts[0]!r}; --date-format {read}"
+        return guess._replace(problem=problem)
     return guess
 
 
@@ -191,17 +190,15 @@ def refuse_unclear(
     for field in numbers if problems and table.untyped else ():
         word = "" if field.problem else first_no_number(table.first_texts(field.name), field.dialect)
         if word:
-            problems[field.name] = spell_problem(
-                word, None, 0, DOUBLE, field.dialect, may_miss, Cells(table, field.name)
-            )
+            cells = Cells(table, field.name)
+            problems[field.name] = spell_problem(word, None, 0, DOUBLE, field.dialect, may_miss, cells)
     if problems:
         *_, last = [field.name for field in table.fields if field.name in problems]
         others = [name for name in problems if name not in labels and "--" not in problems[name]]
         problems[last] += excluding(others)
         if others and table.fitting and all(field.problem for field in numbers if field.name in others):
-            problems[last] += (
-                f", and {options('text', others)} keeps {'it' if len(others) == 1 else 'them'} as text"
-            )
+            them = "it" if len(others) == 1 else "them"
+            problems[last] += f", and {options('text', others)} keeps {them} as text"
         raise table.refusals({one.name: problems[one.name] for one in table.fields if one.name in problems})
 
 
@@ -219,10 +216,9 @@ def _refuse_one_name(table: Table, columns: Columns) -> None:
 
 def _check_special(table: Table, field: Field, coded: bool) -> None:
     """Raise an error for a column that cannot be read as categories (if `coded`) or as times (if not)."""
-    expected = (
-        "text, numbers, dates or categories" if coded else "timestamps, dates, ISO text or seconds since 1970"
-    )
-    advice = "; cast it to a date or to text" if coded else ""
+    expected, advice = "timestamps, dates, ISO text or seconds since 1970", ""
+    if coded:
+        expected, advice = "text, numbers, dates or categories", "; cast it to a date or to text"
     if not (field.codable if coded else field.timed):
         raise table.refusal(field.name, f"expected {expected}, got {field.spelled}{advice}")
 
@@ -234,9 +230,14 @@ def match(table: Table, columns: Columns, not_features: Sequence[str], origin: s
     """
     require(table, not_features, origin)
     same = columns.positional and table.positional and columns.input_width == _width(table)
-    known = {column.name for column in columns.features} <= {field.name for field in table.fields}
-    if not (columns.positional or table.positional) or (same and known):
-        return _read_as(table, columns, _by_name(table, columns))
+    names, known = [column.name for column in columns.features], {field.name for field in table.fields}
+    absent = [name for name in names if name not in known]
+    if not (columns.positional or table.positional) or (same and not absent):
+        if absent:
+            table.expect(absent)
+            why = "the groups by which the model has its folds (group, split_by)"
+            require(table, [name for name in absent if name in columns.groups], why)
+        return _read_as(table, columns, fields_of(table, names))
     fields = _candidates(table, columns, {*not_features, *table.row_names})
     found = Columns(tuple(map(_column, fields)), table.positional, _width(table), columns.missing)
     texts = any(column.text for column in columns.features)
@@ -309,16 +310,6 @@ def _as_asked(table: Table, columns: Columns) -> Columns:
             )
         features.append(column if dialect == column.dialect else replace(column, dialect=dialect))
     return replace(columns, features=tuple(features))
-
-
-def _by_name(table: Table, columns: Columns) -> list[Field]:
-    known = {field.name for field in table.fields}
-    absent = [column.name for column in columns.features if column.name not in known]
-    if absent:
-        table.expect(absent)
-        why = "the groups by which the model has its folds (group, split_by)"
-        require(table, [name for name in absent if name in columns.groups], why)
-    return fields_of(table, (column.name for column in columns.features))
 
 
 def _fits(table: Table, field: Field, column: Column) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from copy import copy
 from typing import Any
 
@@ -151,17 +152,11 @@ def _parsed(lines: list[bytes], number: type[str]) -> tuple[list[Row], dict[int,
     decoder = json.JSONDecoder(
         parse_float=number, parse_int=number, parse_constant=_refuse, object_pairs_hook=_object
     )
-    try:
+    with suppress(ValueError, RecursionError):
         return _plain(lines, decoder), {}
-    except (ValueError, RecursionError):
-        pass
-    rows, problems = list[Row](), dict[int, str]()
-    for at, line in enumerate(lines):
-        row, problem = _checked(line, decoder)
-        rows.append(row)
-        if problem is not None:
-            problems[at] = problem
-    return rows, problems
+    checked = [_checked(line, decoder) for line in lines]
+    problems = {at: problem for at, (_, problem) in enumerate(checked) if problem is not None}
+    return [row for row, _ in checked], problems
 
 
 def _plain(lines: list[bytes], decoder: json.JSONDecoder) -> list[Row]:

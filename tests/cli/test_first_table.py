@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import re
@@ -271,6 +272,7 @@ def test_a_delimiter_at_the_end_of_rows_only_is_left_out_by_the_remedy(tuned, tm
 
 BESIDE = {
     "names of groups": "A;;B;\na;b;y;z\n{rows}",
+    "names of groups that repeat": ";A;A;B\na;b;y;z\n{rows}",
     "units": "a;b;y;z\n[m];[s];[kg];\n{rows}",
     "notes": "a;b;y;z\n{rows}\nSource: the shop; 2020\nAll rights reserved\n",
     "notes at once": "a;b;y;z\n{rows}Source: the shop\n",
@@ -329,6 +331,18 @@ def test_a_first_line_of_values_names_the_option_that_reads_it_as_a_row(tuned):
         )
         assert "label: numbers (60 " in tuned(text, "c2", remedy[1] or remedy[2])[0]
     assert "--no-header" not in tuned("land;2019;2020\n" + text, "2020")[0]
+
+
+@pytest.mark.parametrize(
+    "row", ["'O''Bri\"en, {0}','{1}'", ' "O\'Bri""en, {0}", {1}', '"O\'Bri\\"en, {0}",{1}']
+)
+def test_other_quotes_are_written_as_usual_by_the_remedy(tuned, tmp_path, row):
+    text = "a,y\n" + "".join(row.format("uvw"[i % 3], y) + "\r\n" for i, y in enumerate(Y))
+    remedy = re.search("sed .* > mine.clean.csv", tuned(text, "y", code=3))[0]
+    subprocess.run(remedy, shell=True, cwd=tmp_path, check=True)
+    made = (tmp_path / "mine.clean.csv").read_text()
+    assert [line[0] for line in csv.reader(made.splitlines()[1:4])] == [f"O'Bri\"en, {one}" for one in "uvw"]
+    assert "label: numbers (60 different" in tuned(made, "y", name="x.csv")[0]
 
 
 @pytest.mark.parametrize(

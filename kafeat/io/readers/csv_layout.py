@@ -81,6 +81,19 @@ class Layout:
         named = self.text.through(f"""sed '{self._line(self.first)}s/^/""{self._mark}/'""")
         return f"; {named} gives the first column, the names of the rows, an empty name"
 
+    def other_quotes(self, rows: Sequence[list[str]]) -> str:
+        """Advise if rows have too many fields because their quotes are single, or because blanks precede them."""
+        wide = [self.delimiter.join(row) for row in rows if len(row) > self.width]
+        start, double = f"(^|[{self._mark}])", r"""s/"/""/g"""
+        single = rf"""{double}; s/'[[:blank:]]*([{self._mark}]|\r*$)/"\1/g; s/{start} *'/\1"/g; s/''/'/g"""
+        ways = {"'": single, '"': rf"""s/{start}[[:blank:]]+"/\1"/g"""}
+        for quote, change in ways.items() if wide and not re.search("[\r\n]", "".join(wide)) else ():
+            again = csv.reader(wide, delimiter=self.delimiter, quotechar=quote, skipinitialspace=True)
+            if all(len(row) == self.width for row in again):
+                plain = self.text.through(f"sed -E {shell_word(change)}")
+                return f"; {plain} puts double quotes next to the delimiters"
+        return ""
+
     def too_wide(self, rows: Sequence[list[str]]) -> str:
         """Advise if rows have one field too many because a delimiter ends them."""
         wide = [row for row in rows if len(row) > self.width]
@@ -245,7 +258,10 @@ def line_of_names(rows: Sequence[list[str]], first: int = 0) -> int:
     width, top = Counter(map(len, filter(None, rows))).most_common(1)[0][0], rows[first]
     title = len(top) < width or (width > 2 and bool(top[0].strip()) and not any(map(str.strip, top[1:])))
     groups = width > 2 and [*map(str.strip, top)].count("") > 1  # titles of column groups have gaps
-    title |= groups and not all(map(_WORDS.match, [*rows, [], []][first + 2]))
+    below, beneath = [*rows, [], []][first + 1 : first + 3]
+    again = width > 2 and len(top) - len({*top} - {""}) > 1  # or repeat, unlike the names below them
+    groups |= again and len({*below}) == len(below) and all(map(_WORDS.match, below))
+    title |= groups and not all(map(_WORDS.match, beneath))
     for at in range(first + 1, min(len(rows), first + MOST_TITLES) if title and width > 1 else 0):
         # A delimiter may end each line.
         names = rows[at][:-1] if len(rows[at]) > 2 and not rows[at][-1] else rows[at]

@@ -44,7 +44,8 @@ def whole_rows(text: DecompressedStream, delimiter: str, size: int) -> Iterator[
     for lines in whole_lines(text.location, text, size, returns=True):
         problem = quotes.problem(lines) if lines else None
         if problem is not None:
-            raise text.error(f"{problem}")
+            doubled = text.through(r"""sed 's/\\"/""/g'""") if rb"\"" in lines else ""
+            raise text.error(f"{problem}{doubled and f': {doubled} does so'}")
         end = quotes.complete if lines else 0
         if end or not quotes.inside:
             rows = b"".join([*held, lines[:end]])

@@ -72,7 +72,8 @@ def sniff(
             f"expected {len(names)} fields in each row, as in the line of names, got a delimiter at the "
             f"end of each: {wide}"
         )
-    wide = f", a delimiter at the end: {wide}" if wide else layout.named_rows(rows) if header else ""
+    wide = f", a delimiter at the end: {wide}" if wide else layout.other_quotes(rows)
+    wide = wide or (layout.named_rows(rows) if header else "")
     short = layout.too_short(rows)
     # Leave short and long rows to the reader, which rejects them with their row numbers.
     rows = [row for row in rows if len(row) == len(names)]

@@ -109,7 +109,7 @@ def _is_table(location: Location) -> bool:
 
 
 def must_exist(location: Location) -> None:
-    """Raise an error if nothing exists at a location. If it is a pattern, it has matched no file."""
+    """Raise an error if nothing exists at a location. Call this for a pattern only if no file matches it."""
     if location.kind() is None:
         expected = "a folder" if location.path.endswith("/") else "a file or a folder"
         if is_pattern(location):

@@ -182,7 +182,7 @@ def require(table: Table, requested: Iterable[str], origin: str | None = None) -
 def null_options(table: Table, words: Sequence[str]) -> str:
     """Return options that declare words as missing, including the words in use, which the options would replace."""
     used = [*words, *(table.asked.nulls or ()), *(word for one in table.fields for word in one.missing)]
-    # NaN is missing anyway.
+    # An option need not name NaN, which always counts as missing.
     return options(
         "null-values", (one for one in dict.fromkeys(used) if one in words or one.casefold() != "nan")
     )

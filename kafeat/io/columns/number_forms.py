@@ -94,7 +94,7 @@ class _Word(NamedTuple):
     core: str
     units: tuple[str, ...]
     known: bool
-    """True if the unit can only be a unit, such as kg, or an option names it."""
+    """True if an option names the unit, or its text can only be a unit, such as kg."""
     brackets: bool
     trailing: bool
     """True if a minus follows the number."""
@@ -280,7 +280,7 @@ def respelled(text: str) -> str:
 
 
 def _respelled_number(text: str) -> str:
-    """Return the number that a text is in another spelling, or an empty text."""
+    """Return usual digits for a number in another spelling, such as 26 for 0x1A, or an empty text for other text."""
     plain = respelled(text)
     return plain if plain != text and _word(plain, ()) is not None else ""
 

@@ -52,7 +52,7 @@ _DIGITS = {
 _OFTEN_NUMBERS = ("%Y%m", "%d%m%Y", "%m.%Y", "%H.%M", *EPOCHS)
 """Forms of `_DIGITS` that ordinary numbers also match, so they are only read if an option names them."""
 _LEAST_Q = 1e11
-"""If options name both %s and %Q, smaller numbers are seconds, others milliseconds: 1e11 milliseconds is 1973."""
+"""If options name both %s and %Q, numbers below this one are seconds, and others are milliseconds since 1970."""
 _ORDERS = {4: ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y"), 2: ("%d{0}%m{0}%y", "%m{0}%d{0}%y", "%y{0}%m{0}%d")}
 """Possible forms of dates such as 31/12/2024, by the number of digits of the year. A 31 cannot be a month."""
 _THREE_NUMBERS = re.compile(
@@ -199,7 +199,7 @@ def far_times(texts: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
 
 
 def late_year(texts: Sequence[str], dialect: Dialect) -> str:
-    """Return a note on years of two digits if one is read as a year after 2050, as those of births may be."""
+    """Return a note on years of two digits if one is read as after 2050, although it may be a year of birth."""
     known = (
         (word, datetime.fromtimestamp(seconds, UTC).year)
         for word in map(str.strip, texts if "%y" in dialect.dates else ())

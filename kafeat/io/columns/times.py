@@ -165,7 +165,7 @@ def time_pattern(form: object) -> re.Pattern[str]:
     letters = re.findall("%(.?)", form)
     once = f"{expected}, each of them once, got {form!r}"
     signs = [letter for letter in letters if letter != "%"]
-    if len(set(signs)) < len(signs):  # %a%a would try every split of a text
+    if len(set(signs)) < len(signs):  # with %a%a, the pattern would try every split of a text
         raise ValueError(once)
     if form not in EPOCHS:
         clock = set("HI") & set(letters) and not set("Yymbd") & set(letters)  # its date is 1970-01-01

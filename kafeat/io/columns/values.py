@@ -92,7 +92,7 @@ def numbers_or_text(column: pa.ChunkedArray) -> Array:
 
 
 def _numbers(column: pa.ChunkedArray) -> Array:
-    """Return numbers in the stored type, but float32 as float64, and decimals as integers or, with a scale, float64."""
+    """Return numbers in their stored type. But float32 becomes float64, and decimals become integers or float64."""
     if pa.types.is_float32(column.type):  # the double of the same spelling: 0.1, not 0.10000000149
         column = column.cast(pa.string()).cast(pa.float64())
     if not pa.types.is_decimal(column.type):

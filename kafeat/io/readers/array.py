@@ -77,7 +77,7 @@ class ArrayChunk(Chunk):
 
 
 def _table(block: Array, places: Sequence[int], names: Sequence[str]) -> pa.Table:
-    """Return columns as a table in the array's type: as floats, large integers would lose digits, and True be 1."""
+    """Return columns as a table in the array's type: floats would change large integers, and would turn True into 1."""
     native = block.dtype.newbyteorder("=")
     return pa.Table.from_arrays([pa.array(block[:, i].astype(native)) for i in places], names=list(names))
 

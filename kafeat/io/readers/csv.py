@@ -157,7 +157,7 @@ class CsvReader(UntypedReader):
             self.misread = (not_utf8(text.head, whole=False) or "") if asked.encoding == UTF8 else ""
         self.fields, self.asked, self.odd_rows = self._sniffed.fields, asked, self._sniffed.odd_rows
         self.rows = 0 if self._sniffed.empty else None
-        # pandas and R write row names as the first column, and only that has no name.
+        # pandas and R write row names as the first column, which is then the only one without a name.
         nameless = [i for i, field in enumerate(self.fields) if not field.name]
         self.row_names = frozenset([""] if nameless == [0] and len(self.fields) > 1 else [])
 

@@ -118,7 +118,7 @@ def _has(data: bytes, name: str, chars: str) -> bool:
     """
     text = _decoded(data, name) or ""
     others = len(re.sub(r"[\x00-\x7f]", "", text))
-    if name == "gb18030":  # it has a character for most pairs of bytes, and GB 2312 the usual ones
+    if name == "gb18030":  # it decodes most pairs of bytes, so count only the usual characters, of GB 2312
         text = text.encode("gb2312", "replace").decode("gb2312")
     return len(re.findall(f"(?<![a-z]){chars}(?![a-z])", text)) > _NEARLY_ALL * others
 
@@ -151,7 +151,7 @@ class Quotes:
         """Check the next piece, which consists of whole lines. Return the message about a wrong quote, or None."""
         if not self.line_end:
             self.line_end = b"\n" if b"\n" in data else b"\r"
-            if data.startswith(BOM):  # make it delimiters, after which a quote may open a value
+            if data.startswith(BOM):  # replace it by delimiters, after which a quote may open a value
                 data = self._ends[:1] * len(BOM) + data[len(BOM) :]
         self.complete = len(data)
         problem = None if self._all_in_place(data) else self._follow(b"\n" + data)

@@ -140,7 +140,7 @@ class DecodedChunk(Chunk):
     X: InputRows
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
-        del dtype  # the rows stay as they are: the program casts them
+        del dtype  # the map casts the rows when it runs
         return self.X, True
 
     def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:

@@ -143,7 +143,7 @@ class DecompressedStream(io.RawIOBase):
         self.head = self.head[size:]
 
     def through(self, program: str) -> str:
-        """Return a shell command that filters this file to NAME.clean.csv, or only `program` without a local file."""
+        """Return a shell command that filters this file to NAME.clean.csv. For pipes and objects, return `program`."""
         if self.location == "-" or "://" in self.location:
             return program
         new = Path(Path(self.location).name.removesuffix(".gz").removesuffix(".zst"))

@@ -23,7 +23,7 @@ from kafeat.io.storage.base import Entry, Kind, Location
 # A large buffer, because every request of a sequential reader costs a round trip.
 STREAM_BUFFER = 8 << 20
 
-# An endpoint that does not answer: seconds to wait for a connection and for an answer, and number of attempts.
+# Limits for an endpoint: seconds to wait for a connection and for an answer, and the number of attempts.
 _CONNECT_SECONDS, _ANSWER_SECONDS, _ATTEMPTS = 5, 10, 3
 
 SCHEMES = ("file", "s3", "gs", "gcs")

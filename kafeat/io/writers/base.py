@@ -27,7 +27,7 @@ class Layout:
     dtype: np.dtype[Any]
     rows: int | None = None
     first: int = 0
-    """Number in the input of the first row to write. `start` in `buffer` and `filled` also counts rows of the input."""
+    """Row number, in the input, of the first row to write. `start` in `buffer` and `filled` also counts input rows."""
     block_rows: int = 8192
     """Number of rows of every block except the last, which may have fewer."""
     passthrough_schema: pa.Schema | None = None

@@ -40,7 +40,7 @@ class ParquetWriter(Writer):
         self._passthrough: list[pa.Table] = []
         self._rows = self._bytes = 0
         # Dictionaries and statistics of features are useless, and both cost more than writing.
-        self._file = pa.OSFile(os.fsencode(file.path), "wb")  # a name may be no UTF-8
+        self._file = pa.OSFile(os.fsencode(file.path), "wb")  # the name may not be UTF-8
         self._writer = pq.ParquetWriter(
             self._file,
             self._schema,

@@ -198,7 +198,7 @@ def _reads(names: Reader, fm: FeatureMap, not_features: Sequence[str]) -> list[s
 
 
 def _check_types(meta: pd.DataFrame, fm: FeatureMap, reads: Sequence[str]) -> None:
-    """Raise an error for wrong types before a task runs. Check nothing if objects or text may be lists."""
+    """Raise an error for wrong types before a task runs. Objects and text may be lists, which only tasks can check."""
     table = _table(meta, reads, "<DataFrame>")
     if not any(pa.types.is_null(kind) or is_text(kind) for kind in table.schema.types):
         match(TableReader(table, "<DataFrame>"), fm.columns, ())

@@ -196,7 +196,7 @@ def visible(text: str) -> str:
 
 
 def visible_json(text: str) -> str:
-    """Return JSON text with the same characters as in `visible` escaped, which does not change its values."""
+    """Return JSON text with escapes for the characters that `visible` escapes. The values do not change."""
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

@@ -191,7 +191,7 @@ def _handed_on(fitted: FittedStep, sample: Sample, last: bool) -> tuple[Names | 
 def _run_given(transform: Transform, name: str, rows: Floats) -> Floats:
     try:
         return run_tiles(transform, rows, DOUBLE)
-    except InvalidValueError as refused:  # not rows of the input, so the error names them or their file
+    except InvalidValueError as refused:  # `name` identifies these rows, which are not in the input
         raise DataError(f"{name}: {refused}") from None
 
 

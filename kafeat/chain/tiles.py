@@ -105,7 +105,7 @@ class TileLoop:
         return counts
 
     def _sparse(self, X: SparseRows, out: Floats) -> Array | None:
-        """Transform each row as sparse if it has few entries (see `THIN`), else as dense, whatever other rows are."""
+        """Transform each row as sparse if it has few entries (see `THIN`), else as dense. Other rows do not decide."""
         thin = X.counts * THIN <= X.width
         if SparseRows not in self._transform.takes or X.width < LEAST_SPARSE:
             thin[:] = False

@@ -69,7 +69,7 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows with `outputs` (n, k), targets or probabilities, of predictors fitted without the row; NaN if none was."""
+    """Rows with `outputs` (n, k), targets or probabilities, by models fitted without the row (NaN if there is none)."""
 
     rows: TrainingRows
     outputs: Floats

@@ -126,7 +126,7 @@ class SparseMatrix:
 
 
 def _check_columns(X: SparseRows) -> None:
-    """Raise IndexError for column numbers beyond the width. Neither C nor SciPy checks before it reads the memory."""
+    """Raise IndexError for column numbers beyond the width, for which C and SciPy would read other memory."""
     if len(X.columns) and not 0 <= X.columns.min() <= X.columns.max() < X.width:
         raise IndexError(f"expected columns from 0 to {X.width - 1}, got others")
 

@@ -14,8 +14,7 @@ from kafeat.types import Array, Floats
 
 SHUFFLES = 5
 """The number of times that each column is shuffled."""
-# With more columns than this, none is shuffled. The shuffles use as many rows, from 200 to 1000, as give about 5e7
-# feature values in total.
+# The most columns to shuffle. The shuffles use 200 to 1000 rows: as many as give about 5e7 feature values in total.
 _MOST_COLUMNS, _LEAST_ROWS, _MOST_ROWS, _MOST_MADE = 300, 200, 1000, 5e7
 
 

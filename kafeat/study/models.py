@@ -132,8 +132,8 @@ def drawn(task: PredictionTask, tested: Tested) -> ModelFigures | None:
 class _Held(NamedTuple):
     """Labels compared with intervals: for each level, `covered` (n, k) marks labels inside, `sizes` (n, k) are lengths.
 
-    `p_value` tests if `errors` (n,) are larger than those of held-out training rows. For classes, a size is the number
-    of classes in the set, and `calibration` has the calibration error and its p-value. For numbers, it is empty.
+    `p_value` tests if `errors` (n,) are larger than those of held-out training rows. An interval of classes is a set,
+    its length the number of classes, and `calibration` has the calibration error and its p-value; else it is empty.
     """
 
     covered: list[Mask]

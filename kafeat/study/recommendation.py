@@ -23,7 +23,7 @@ from kafeat.study.summary import (
 
 
 def choose(summaries: Sequence[Summary]) -> Summary | None:
-    """Return the map with the fewest columns within the noise of the best, or None if maps cannot be ranked."""
+    """Return the map with the fewest columns of those within noise of the best, or None if maps cannot be ranked."""
     if len(summaries) < 2 or not comparable(summaries):
         return None
     best = max(summaries, key=goodness)

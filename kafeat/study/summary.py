@@ -134,7 +134,7 @@ def comparable(summaries: Sequence[Summary]) -> bool:
 def margin_of(best: Summary) -> float:
     """Return the standard error of the best map's figure: over seeds and splits, or over rows if that is larger.
 
-    The error over rows comes from a formula or resampled rows. It shrinks if several splits score more different rows.
+    The error over rows comes from a formula or resampled rows. It shrinks if several splits together score more rows.
     """
     if not is_scored(best):
         return deciding(best)["standard_error"] or 0.0

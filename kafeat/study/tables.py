@@ -221,7 +221,7 @@ def _total_of_same(row: Row) -> float | None:
 
 
 def part_table(summaries: Sequence[Summary]) -> list[TableColumn]:
-    """Return the table of scores without each part of a union, for maps that are unions."""
+    """Return a table with a row for each part of a union, and the score of the features without this part."""
     score = scoring_of(summaries[0])
     return laid([(one, part) for one in summaries for part in one.parts], [
         Column("map", lambda row: spell_briefly(row[0].about)),

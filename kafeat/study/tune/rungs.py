@@ -84,8 +84,8 @@ RUNGS = (
 rows. A rung with about as many rows as the one before is left out, unless it is the last one."""
 _ENTER = 5
 _HARDLY_MORE = 1.15
-# The last rung holds out a tenth, so that models learn from nearly as many rows as the final one. Rows in memory get
-# enough splits to score _SCORED rows. With more rows, there is one split, which scores at least _SCORED_ONCE rows.
+# The last rung holds out a tenth, so that its models learn from nearly all rows, like the final model. Rows in memory
+# get enough splits to score _SCORED rows. With more rows, there is one split, which scores at least _SCORED_ONCE rows.
 _SCORED, _SCORED_ONCE = 3_000, 2_000
 # If time is short, a later rung still scores this many rows, or as many as the rung before it if those are fewer.
 _LEAST_SCORED = 600

@@ -207,8 +207,8 @@ class Trials:
         """Return the trials of a size that have a score and are within the budget, best first.
 
         The best is the simplest map whose score equals the highest up to a hundredth of the standard error, and is not
-        below those of raw columns and the default map. Accuracy is noisier: then it is the map with the lowest log
-        loss whose score equals the highest up to noise.
+        below those of raw columns and the default map. Accuracy is noisier: with it, the best is the map with the
+        lowest log loss whose score equals the highest up to noise.
         """
         of_size = (one for one in self.trials if one.size == size and one.outcome.failure is None)
         scored = filter(self.budget.allows, of_size)

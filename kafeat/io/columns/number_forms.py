@@ -61,7 +61,9 @@ _BOOLEAN = re.compile("true|false", re.IGNORECASE)
 _YES_OR_NO = re.compile("true|false|[tfyn]|yes|no|on|off", re.IGNORECASE)
 """Values of a column of booleans. The advice is to write 1 or 0 for them, not to read them as missing."""
 _HOURS, _MINUTES = r"\d{1,3} ?(?:h|hrs?|std\.?|hours?)", r"\d{1,3} ?(?:m|mins?|min\.|minutes?)"
-LENGTH = re.compile(rf"{_HOURS}(?: ?{_MINUTES}|\d\d)?|{_MINUTES}", re.ASCII | re.IGNORECASE)
+LENGTH = re.compile(
+    rf"{_HOURS}(?: ?{_MINUTES}|\d\d)?|{_MINUTES}|\d{{1,3}}:\d\d\.\d{{1,9}}", re.ASCII | re.IGNORECASE
+)
 POWER = re.compile(rf"([0-9.,]+)[{BLANKS}]*[x×*·][{BLANKS}]*10\^?([+-]?[0-9]+)")
 _LASTING = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.ASCII)
 _OTHER_MARKS = str.maketrans({"٫": ".", "٬": ",", "▲": "", "△": "", "▼": "-", "▽": "-"})

@@ -71,6 +71,7 @@ _UNREAD = {
     r"1 ?: ?\d{1,6}": _ONE_EACH,
     r"\d{1,2}[:.]\d\d.{0,10}": "looks like hours and minutes: --date-format {form} reads {word} as a time of day; "
     "write lengths of time, and a label, as hours, such as 13.5",
+    r"(?:\d{1,3}:)?\d{1,2}\.\d{1,9}": "looks like minutes and seconds: write 62.35 for 1:02.35",
     rf"\d{{1,2}}:\d\d(?::\d\d(?:\.\d{{1,9}})?)?(?: ?(?:[ap]\.?m\.?|uhr|h))?|{LENGTH.pattern}": "looks like hours and "
     "minutes, such as {word}: write them as hours, such as 13.5",
     r"(?:19|20)\d\d[-/ ]{0,3}(?:k?w|q)\d\d?(?:-\d)?|(?:k?w|q)\d\d?[-/ ]{0,3}(?:19|20)\d\d": "looks like weeks or "

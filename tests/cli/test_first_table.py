@@ -180,6 +180,15 @@ def test_labels_that_are_alike_or_times_are_said(tuned):
     assert "the values are times, such as '2020-01-10', and each" in lines
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_empty_labels_next_to_one_word_can_be_a_class(tuned, tmp_path, end):
+    text = "a;y\n" + rows(HALVES, ["Yes", "", ""] * 20)
+    remedy = re.search("awk .* > mine.clean.csv", tuned(text.replace("\n", end), "y", code=3))[0]
+    subprocess.run(remedy, shell=True, cwd=tmp_path, check=True)
+    lines = tuned((tmp_path / "mine.clean.csv").read_bytes(), "y", name="x.csv")[0]
+    assert "label: classes (2 different texts in 60 rows)" in lines
+
+
 def test_columns_that_say_nothing_of_new_rows_are_left_out_and_said(tuned):
     n, kinds = 60, "abc"
     text = "nr;t_id;pop;land;c;x;y\n" + rows(

@@ -83,6 +83,8 @@ class Table:
     """A description of the files of a data set, such as `3 files`. Empty for a single file."""
     odd_rows: str = ""
     """A sentence about unusual rows, such as rows with another number of fields."""
+    filling: str = ""
+    """A command that writes `none` into empty fields of the column NUMBER, counted from 1. Empty if there is none."""
 
     def describe_as(self, other: Table) -> None:
         """Copy all attributes of another table except its location and number of rows."""

@@ -156,6 +156,7 @@ class CsvReader(UntypedReader):
             self._sniffed = sniff(text, self._delimiter, header, asked, seen or ())
             self.misread = (not_utf8(text.head, whole=False) or "") if asked.encoding == UTF8 else ""
         self.fields, self.asked, self.odd_rows = self._sniffed.fields, asked, self._sniffed.odd_rows
+        self.filling = self._sniffed.filling
         self.rows = 0 if self._sniffed.empty else None
         # pandas and R write row names as the first column, which is then the only one without a name.
         nameless = [i for i, field in enumerate(self.fields) if not field.name]

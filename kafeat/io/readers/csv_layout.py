@@ -105,12 +105,16 @@ class Layout:
 
     def too_short(self, rows: Sequence[list[str]]) -> str:
         """Advise if some rows lack fields at their end."""
-        if re.search(rb'"|\r(?!\n)', self.text.head) or all(len(row) >= self.width for row in rows):
+        last = f"${self.width}"
+        filled = self.changed(f"{last} = {last}") if any(len(row) < self.width for row in rows) else ""
+        return f"{filled} adds empty fields at its end" if filled else ""
+
+    def changed(self, change: str) -> str:
+        """Return a command that changes fields of every line, or an empty text if values may be quoted."""
+        if re.search(rb'"|\r(?!\n)', self.text.head):
             return ""
         mark = r"'\t'" if self.delimiter == "\t" else shell_word(self.delimiter)
-        last = f"${self.width}"
-        filled = self.text.through(rf"""awk -F{mark} -v OFS={mark} '{{sub(/\r$/, ""); {last} = {last}}} 1'""")
-        return f"{filled} adds empty fields at its end"
+        return self.text.through(rf"""awk -F{mark} -v OFS={mark} '{{sub(/\r$/, ""); {change}}} 1'""")
 
     def odd_rows(self, fields: Sequence[Field], columns: Sequence[list[str]]) -> str:
         """Describe columns without names and values, units below the names, or notes below the rows."""

@@ -43,6 +43,7 @@ class CsvHead:
     odd_rows: str
     wide: str
     short: str
+    filling: str
 
 
 def sniff(
@@ -81,7 +82,8 @@ def sniff(
     fields = guessed(names, columns, asked)
     odd_rows = layout.odd_rows(fields, columns) if rows and header else ""
     block = LOOK * max(1, len(names) // _NARROW)
-    return CsvHead(fields, tuple(columns), block, skip, empty, blanks, odd_rows, wide, short)
+    filling = layout.changed('if ($NUMBER == "") $NUMBER = "none"')
+    return CsvHead(fields, tuple(columns), block, skip, empty, blanks, odd_rows, wide, short, filling)
 
 
 def found_delimiter(text: DecompressedStream, usual: str) -> str:

@@ -258,7 +258,7 @@ def read_label(chunk: Chunk, name: str, role: str = "label") -> Array:
 def _without_label(chunk: Chunk, name: str, got: str) -> str:
     """Return advice for a label that is null, or infinity. Options can make a text such as `inf` count as missing."""
     if "inf" not in got:
-        return "--drop-unlabelled leaves such rows out"
+        return _blank_class(chunk, name) or "--drop-unlabelled leaves such rows out"
     if not isinstance(chunk, TableChunk) or not chunk.source.untyped:
         return "remove such rows first"
     source = chunk.source
@@ -267,6 +267,18 @@ def _without_label(chunk: Chunk, name: str, got: str) -> str:
         f"{null_options(source, sorted({*words}) or [got])} reads it as missing, and then tune, fit and evaluate "
         "leave such rows out with --drop-unlabelled"
     )
+
+
+def _blank_class(chunk: Chunk, name: str) -> str:
+    """Return advice if the first labels have only one word, so that an empty field is probably the other class."""
+    source = chunk.source if isinstance(chunk, TableChunk) else None
+    words = {text for text in map(str.strip, source.first_texts(name)) if text} if source else set()
+    if source is None or len(words) != 1:
+        return ""
+    number = 1 + [field.name for field in source.fields].index(name)
+    write = source.filling.replace("NUMBER", str(number)) or "write a word there"
+    write += " writes 'none' there" * bool(source.filling)
+    return f"the others are all {quoted(words.pop())}: if empty fields are another class, {write}"
 
 
 def plain_labels(labels: Array) -> Array:

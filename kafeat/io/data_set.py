@@ -233,7 +233,7 @@ def _fixed(pattern: Location) -> tuple[Location, str]:
 def _matches(name: str, pattern: str) -> bool:
     """Return true if a name matches a pattern as a whole. `**` is any number of folders; `*` does not match `/`."""
     names = name.split("/")
-    places = {0}  # how many of `names` the pieces of the pattern so far can match
+    places = {0}  # the possible numbers of `names` that the pieces so far have matched
     for piece in pattern.split("/"):
         if piece == "**":
             places = set(range(min(places), len(names) + 1)) if places else places

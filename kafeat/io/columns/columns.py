@@ -70,7 +70,7 @@ class Columns:
     input_width: int | None
     missing: bool = False
     groups: frozenset[str] = frozenset()
-    """Names of the features that decide the folds of rows (group, split_by), for the error if one is absent."""
+    """Names of the features that decide the folds (group, split_by). If one is absent, the error explains this."""
 
     @property
     def n_features(self) -> int:

@@ -189,7 +189,7 @@ class Dialect:
 
 
 FLAGS = ("bare", "brackets", "trailing", "whole")
-"""The rules of a dialect that are true or false, in their order."""
+"""Names of the rules of a dialect that are true or false, in the order of its fields."""
 USUAL = Dialect()
 OLD = Dialect(nulls=("-",), dates="", timezone=UTC)
 """The dialect of model files that do not store one. Their times are in ISO 8601, or seconds since 1970."""

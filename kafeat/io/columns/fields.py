@@ -114,7 +114,7 @@ class Table:
         )
 
     def first_texts(self, name: str) -> Sequence[str]:
-        """Return the first values of a column of text. Empty here: readers that know such values override it."""
+        """Return the first values of a column of text. Readers of text override this, so here it is empty."""
         return ()
 
     def expect(self, absent: Sequence[str]) -> None:

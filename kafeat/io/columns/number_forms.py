@@ -227,7 +227,7 @@ def _is_number(core: str) -> bool:
 
 
 def _word(text: str, asked_units: Sequence[str], tails: Sequence[str] = ()) -> _Word | None:
-    """Return the parts of a value, or None if it is not one number, possibly with text before or after it.
+    """Return the parts of a value with one number, and perhaps text before or after it. Other values give None.
 
     The text after it may be one of the `tails`, or a flag, even if it contains digits, signs or brackets.
     """
@@ -259,7 +259,7 @@ def _word(text: str, asked_units: Sequence[str], tails: Sequence[str] = ()) -> _
     if before and after and not (asked or first):
         return None
     known = asked or (first if before and not after else not before and is_unit("", after))
-    beside = inner or " " in before or text[match.start(4) - 1] not in BLANKS  # names: B-02, Main Street 5
+    beside = inner or " " in before or text[match.start(4) - 1] not in BLANKS  # names: B-02 and Main Street 5
     name = before and beside and not FLAG.fullmatch(before)
     if name and not (known or first):
         return None

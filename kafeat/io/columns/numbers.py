@@ -87,7 +87,7 @@ def to_doubles(values: pa.Array, dialect: Dialect = USUAL) -> Doubles:
     if is_text(kind):
         return _text_to_doubles(values, dialect)
     if pa.types.is_decimal(kind):
-        # Arrow scales a double by a power of ten, which may miss the nearest double; text does not.
+        # A cast from decimal to double may miss the nearest double. A cast from text does not.
         values = values.cast(pa.string())
         return _plain(values.cast(pa.float64()))
     if pa.types.is_boolean(kind):
@@ -188,7 +188,7 @@ def _multiplied(numbers: pa.Array, text: pa.Array, dialect: Dialect) -> pa.Array
 
 
 def _one(text: str | None) -> float:
-    # Python rounds as Arrow does, but also accepts underscores and the digits of every script.
+    # Python rounds as Arrow does. Only Python accepts underscores and the digits of every script: exclude these.
     if not text or "_" in text or not text.isascii():
         return np.nan
     with suppress(ValueError):

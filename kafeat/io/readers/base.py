@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def wrong_count(location: str, promised: int, got: int) -> DataError:
-    """Return the error for a file that states `promised` rows and has another number, `got` or more than promised."""
+    """Return the error for a file that states `promised` rows but has `got` or, if `got` is larger, more."""
     return DataError(
         f"{location}: expected {promised:,} rows, as the file says, got {'more' if got > promised else f'{got:,}'}: "
         "it is damaged, or was cut while it was read"

@@ -171,7 +171,7 @@ class Layout:
         return f"{many} of units or of more names ({shown}): {shorter} leaves {them} out"
 
     def _between(self, full: Sequence[int], fields: Sequence[Field], columns: Sequence[list[str]]) -> str:
-        """Describe lines of totals between the rows, which have a word for totals and a sum of the rows above them."""
+        """Describe lines of totals between the rows. They have a word for totals, and a sum of the rows above them."""
         named = dict[int, str]()
         for texts in (texts for field, texts in zip(fields, columns, strict=True) if not field.numeric):
             words = {word for word in {*texts} if _SUBTOTALS.fullmatch(word.strip())}
@@ -234,7 +234,7 @@ def _numbered(names: Sequence[str]) -> list[str]:
 def totals_of(last: Sequence[str], fields: Sequence[Field], columns: Sequence[list[str]]) -> str | None:
     """Return the value that shows that the last row has totals, or None if it has none.
 
-    It is a word such as `total`, or an empty label if a number is the sum of its column.
+    It is a word such as `total` or, if a number of the row is the sum of its column, a cell without letters and digits.
     """
     values = [*map(str.strip, last)]
     pairs = zip(fields, values, strict=True)
@@ -250,7 +250,7 @@ def totals_of(last: Sequence[str], fields: Sequence[Field], columns: Sequence[li
 
 
 def _is_sum(numbers: Floats, total: float, within: float) -> bool:
-    """Return true if `total` is the sum of at least two of the numbers that are finite, and larger than each."""
+    """Return true if `total` is the sum of all finite numbers, at least two, and is larger than each of them."""
     known = numbers[np.isfinite(numbers)]
     n = len(known)  # compare means, because a sum may overflow
     larger = n > 1 and abs(total) > np.abs(known).max()

@@ -158,7 +158,7 @@ def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) ->
     fields = [_field(name, values, asked) for name, values in zip(names, columns, strict=True)]
     clear = [field.dialect for field in fields if not field.problem]
     decimals, groups = any(one.decimal == "," for one in clear), any(one.thousands == "," for one in clear)
-    if decimals != groups:  # 1,234 is ambiguous: read it as in clear columns
+    if decimals != groups:  # read an ambiguous 1,234 as the clear columns are read
         told = replace(
             asked,
             decimal=asked.decimal or "," * decimals or None,
@@ -210,7 +210,7 @@ def _beside_no_commas(fields: list[Field], columns: Sequence[list[str]], asked: 
 def _beside_commas(fields: list[Field], columns: Sequence[list[str]], asked: Asked) -> list[Field]:
     """Return the fields of a file with decimal commas, in which points separate thousands: 1.234 means 1234.
 
-    If other columns of the file have decimal points, 1.234 is ambiguous, and columns of whole numbers keep a point.
+    If other columns have decimal points, 1.234 is ambiguous, and the dialect of whole numbers keeps the point.
     """
     again, whole, points = list(fields), set[int](), False
     for i, (field, values) in enumerate(zip(fields, columns, strict=True)):

@@ -115,7 +115,7 @@ class JsonlReader(UntypedReader):
     def _batches(self, indices: list[int], wanted: Wanted, broken: Broken) -> Iterator[pa.RecordBatch | None]:
         names = [self.fields[index].name for index in indices]
         own = {names[indices.index(i)]: how for i, how in self._respelled.items() if i in indices}
-        # A column that is a feature and is kept occurs twice in `names`. Only the first, the feature, is respelled.
+        # A feature that is also a passthrough column occurs twice in `names`. Only the first is respelled.
         keys = [
             f"\0{name}" if name in own and name not in names[:at] else name for at, name in enumerate(names)
         ]

@@ -265,7 +265,7 @@ class ArrowReader(KeyedReader):
         """Yield record batches of the columns at `indices`, in that order."""
 
     def _describe(self) -> None:
-        """Read the fields, the notes and the row names from the schema."""
+        """Set the fields, the metadata of kafeat (`notes`) and the row names from the schema."""
         self.fields = tuple(self._field(index) for index in range(len(self.schema)))
         self.notes = {key: note for key, note in self._noted(b"kafeat").items() if isinstance(note, str)}
         index = self._noted(b"pandas").get("index_columns")

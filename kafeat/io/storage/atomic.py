@@ -37,7 +37,7 @@ class AtomicFile:
 
 
 Guard = Callable[[], AbstractContextManager[object]]
-"""Returns a context manager in which a file gets its name. If entering it raises an error, the file does not."""
+"""Returns a context manager in which a file gets its name. If entering it raises an error, the file gets no name."""
 
 
 @contextmanager

@@ -32,7 +32,7 @@ _HDFS = ("hdfs", "viewfs")
 _SCHEME = re.compile(r"([^/]*?)://")
 # One slash, as in s3:/bucket, is a typing error and not a local path: the text may contain a secret.
 _SLIP = re.compile(r"(?:s3|gs|gcs):/(?!/)", re.IGNORECASE)
-# The name of a bucket has no colon. If there is one, it is that of KEY:SECRET@ with an unescaped /, ? or #.
+# The name of a bucket has no colon. A colon is that of KEY:SECRET@ in which /, ? or # is not escaped.
 _BUCKET = r"[^:\s'\"]*"
 _QUERY = r"\w+=[^\s'\"?&]*(?:&\w+=[^\s'\"?&]*)*"
 _SAFE = "/%:@!$&'()*+,;=~"
@@ -318,7 +318,7 @@ def _answered(name: object, text: str) -> SystemRefusedError:
 
 
 _PASSING = r"SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|REQUEST_TIMEOUT|THROTTL|HTTP status (?:429|5\d\d)"
-"""Words in errors of a store that are temporary, so that a later try may succeed."""
+"""Words by which a temporary error of a store is recognised: a later try may succeed."""
 
 
 def _is_denied(text: str) -> bool:

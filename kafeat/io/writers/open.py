@@ -23,7 +23,7 @@ def open_writer(
 ) -> Iterator[Writer]:
     """Open a writer. Its file appears when the block ends without an error. `-` is standard output.
 
-    `opening` makes the file if the location is not standard output, as `atomic` does.
+    `opening` makes the file, as `atomic` does, unless the location is standard output.
     """
     name, layout = str(location), checked(location, format, layout)
     opened: AbstractContextManager[AtomicFile] = nullcontext(AtomicFile("-", regular=False))

@@ -49,7 +49,7 @@ def resolve_gamma(gamma: float | Rule, kernel: Kernel, X: Floats, rng: np.random
         return _inverse(X.shape[1] * variance, unit, 2, "scale", "variance")
     distances = _pair_distances(kernel.distance, X, unit, rng)
     middle = float(distances.mean() if kernel.distance == "chi2" else np.median(distances))
-    if middle == 0.0 and distances.any():  # over half of the pairs are equal rows
+    if middle == 0.0 and distances.any():  # equal rows in over half of the pairs: average the other pairs
         middle = float(distances[distances > 0].mean())
     squared = kernel.distance in ("euclidean", "matern")
     factor = 2.0 if kernel.distance == "euclidean" else 1.0

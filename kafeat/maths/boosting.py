@@ -30,9 +30,9 @@ _HISTOGRAMS = 256.0
 _PRIOR_ROWS = 10.0
 
 
-# The lists that describe a tree in LightGBM's text of a model: its nodes and, last, its leaves.
+# The lists that describe a tree in the text of a LightGBM model. The last has a number per leaf, the others per node.
 _OF_TREES = ("left_child", "right_child", "split_feature", "decision_type", "threshold", "leaf_value")
-# The upper bits of LightGBM's decision type are 2 if NaN counts as missing, 1 if 0 does, and 0 if nothing does.
+# LightGBM's decision type, shifted right by two bits, is 2 if NaN means missing, 1 if 0 does, and 0 if nothing does.
 _NAN_IS_MISSING = 2
 
 
@@ -73,21 +73,21 @@ def fit_trees(
 ) -> dict[str, Array]:
     """Grow trees on rows X (n, d), and return the state of `TreeColumns`.
 
-    On these rows, its columns have mean 0 and the standard deviation `recipe.scale`. `categories` maps each column that
-    holds codes of categories to their number. The content of a row decides its fold, or its group does if the column
-    `group` (1,) holds group codes. That column is not a feature. The ensembles grow in `jobs` threads.
+    On these rows, its columns have mean 0 and the standard deviation `recipe.scale`. `categories` maps the index of
+    each column of category codes to the number of categories. The content of a row decides its fold. If `group` (1,) is
+    the index of a column of groups, the group decides, and the column is not a feature. `jobs` threads grow ensembles.
     """
     seed = int(rng.integers(1 << 63))
     hashes = hashes_of(X, seed, group)
-    # With only categories, two different rows per category of the largest column are needed for folds by content.
+    # If all columns are categories, folds by content need two different rows per category of the largest column.
     largest = max(categories.values()) if len(categories) == X.shape[1] else 0
     folds, often = folds_to_learn(hashes, recipe.n_folds, 0 if len(group) else max(FEW, 2 * largest))
     X = X.copy()
     X[:, group] = 0.0  # no tree splits a constant column
     D = recipe.n_components
     trees = _grow(X, labels, folds, recipe, categories, rng, jobs)
-    # All ensembles learn from rows that repeat often. So these rows are not `seen`, and get the mean of all ensembles,
-    # like new rows. No row has `NO_HASH`.
+    # Every ensemble learns from copies of rows that repeat often. So these rows are not listed in `seen`, and get the
+    # mean of all ensembles, like new rows. `NO_HASH`, which no row has, keeps the list from being empty.
     seen = np.array([NO_HASH]) if often.all() else np.unique(hashes[~often].view(np.int64))
     state = {"seed": np.array(seed), "group": group, "means": np.zeros(D), "seen": seen, **trees}
     columns = TreeColumns(state, X.shape[1], np.dtype(np.float64))
@@ -177,7 +177,7 @@ def _refuse_size(shape: tuple[int, int, int, int], D: int) -> None:
 
 
 def _targets(labels: Array, recipe: TreeRecipe, rng: np.random.Generator) -> _Targets:
-    """Return at most D targets. If there are more, random signs mix them, which keeps distances (Achlioptas 2003)."""
+    """Return at most D targets. More are mixed with random signs, which nearly keeps distances (Achlioptas 2003)."""
     task, D = task_to_learn(labels), recipe.n_components
     Y = task.targets(labels)
     if task.classes is not None and (len(task.classes) == 2 or len(task.classes) <= D):

@@ -152,11 +152,11 @@ def reliability(probabilities: Floats, classes: Array) -> Reliability:
 def calibration_p_value(probabilities: Floats, classes: Array, of_fit: Floats, seed: int = 0) -> float:
     """Return the p-value of a test whether rows (n, c) are calibrated worse than training rows.
 
-    `of_fit` are the `binned` training rows. The gap of a bin is its accuracy minus its mean probability. The statistic
-    is the mean of |gap here − gap in training| over the rows here. Under the null hypothesis, both gaps are the gap of
-    all rows of the bin together, so random outcomes with this gap give the statistic's distribution. If the calibration
-    error is not larger than in training, p is 1. Bins with few training rows are joined with the next. At most as many
-    rows as in training are used: the calibration in training is uncertain, so more would not help.
+    `of_fit` is the result of `binned` for training rows. The gap of a bin is its accuracy minus its mean probability.
+    The statistic is the mean of |gap − gap in training| over the rows to test. Under the null hypothesis, both gaps of
+    a bin are equal: random outcomes with the gap of all its rows together give the distribution of the statistic. p is
+    1 if the calibration error is not larger than in training. A bin with few training rows is joined with the next. No
+    more rows are used than in training, because the calibration in training is uncertain as well.
     """
     rng, most = np.random.default_rng(seed), max(1, round(float(of_fit[:, 0].sum())))
     if len(classes) > most:
@@ -180,7 +180,7 @@ def calibration_p_value(probabilities: Floats, classes: Array, of_fit: Floats, s
 
 
 def _joined(rows: Floats) -> list[int]:
-    """Join neighbouring bins until each group has enough `rows` (15,). Return the first bin of each group."""
+    """Join neighbouring bins of `rows` (15,) rows to groups of at least `_LEAST_ROWS`. Return the first bin of each."""
     before, starts = np.concatenate([[0.0], rows.cumsum()]), [0]
     for i in range(1, len(rows)):
         if min(before[i] - before[starts[-1]], before[-1] - before[i]) >= _LEAST_ROWS:

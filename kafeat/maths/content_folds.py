@@ -3,7 +3,8 @@
 Equal rows share a fold. Numbers count as float32, −0 as 0, and all NaNs as equal, so the format does not matter.
 
 Suppose that there are only few different rows, such as answers to a few questions. A model that has seen no copy of a
-row then knows too little about it. So rows that repeat often get folds by row number, and all models learn from them.
+row then knows too little about it. So the row number gives the fold of a row that repeats often: its copies are spread
+over the folds, and every model learns from some of them.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from kafeat.maths.row_sample import GAMMA, Hashes, row_hashes, splitmix64
 from kafeat.types import Array, Floats, Mask
 
 NO_HASH = -(1 << 63)
-"""A placeholder for lists of hashes (int64) that must not be empty. A row has this hash with probability 2⁻⁶⁴."""
+"""A placeholder for lists of hashes (int64) that must not be empty. A row gets this hash only with probability 2⁻⁶⁴."""
 NO_GROUP = np.empty(0, np.int64)
-"""The position of the group column if there is none, so that the content of a row decides its fold."""
+"""The value of `group` if there is no group column. The content of a row then decides its fold."""
 OFTEN = 5
-"""Rows with this many copies on average may see their own labels: by chance, k means of n labels explain R² = k/n."""
+"""With this many copies on average, rows may see their own labels: by chance, k means of n labels explain R² = k/n."""
 FEW = 50
 """With at least this many different rows, a model can predict a row without having seen a copy of it."""
 _NAN = np.uint32(0x7FC00000)
@@ -52,7 +53,7 @@ def content_hashes(X: Floats, seed: int) -> Hashes:
 
 
 def sparse_hashes(parts: Sequence[SparseRows], seed: int) -> Hashes:
-    """Return the hash (n,) of each row. The columns are divided among the sparse `parts`. Zeros add nothing."""
+    """Return the hashes (n,) of `content_hashes` for rows whose columns are divided among the sparse `parts`."""
     keys = _keys(seed, sum(part.width for part in parts))
     hashes, first = np.full(len(parts[0]), keys[0]), 1
     for part in parts:
@@ -87,9 +88,9 @@ def hashes_of(X: Floats, seed: int, group: Array) -> Hashes:
 
 
 class EqualRows:
-    """Label sums of equal rows, added up in one pass, for a random sample of the different rows.
+    """The sums of the labels of equal rows, for a random sample of the different rows, from one pass over the data.
 
-    Each slot of a hash table keeps the row content with the smallest hash, so the order of blocks does not matter.
+    A row's hash gives its slot in a table. A slot keeps the smallest of its hashes, whatever the order of blocks.
     """
 
     def __init__(self, outputs: int) -> None:
@@ -112,14 +113,14 @@ class EqualRows:
 
     @property
     def variance(self) -> float | None:
-        """The variance of the labels of equal rows, or None if no rows are equal."""
+        """The pooled variance of the labels within each set of equal rows, or None if no rows are equal."""
         n, squares, *y = self._sums[self._sums[:, 0] > 0.0].T
         degrees = float((n - 1.0).sum())
         return float((squares - sum(of_one**2 for of_one in y) / n).sum()) / degrees if degrees else None
 
 
 def frequent(counts: Array, repeated: Mask) -> Mask:
-    """Return a mask (v,) of the most frequent `repeated` values: as many as have a mean of at least `OFTEN` rows."""
+    """Return a mask (v,) of the most frequent `repeated` values, as long as their mean count is at least `OFTEN`."""
     ordered = np.sort(counts[repeated].astype(np.float64))[::-1]
     enough = ordered[np.cumsum(ordered) >= OFTEN * np.arange(1, len(ordered) + 1)]
     found: Mask = repeated & (counts >= enough.min(initial=np.inf))

@@ -1,4 +1,4 @@
-"""Parameters of maps of dot-product kernels (γ, p, c₀ and aₙ), and their polynomial kernel.
+"""Parameters γ, p, c₀ and aₙ for maps of dot-product kernels, and base classes for maps of the polynomial kernel.
 
 Sketches carry the constant and the linear part of a polynomial kernel exactly. In (γ x·y + c₀)^p = c₀^p + p c₀^{p−1} γ
 x·y + …, one output holds the first term and d outputs hold the second. The remaining outputs sketch the rest of the
@@ -143,7 +143,7 @@ class PolynomialSketch(PolynomialMap):
 
 
 def rest_of_product(factors: Iterable[Array], constants: Sequence[Array], linear: bool) -> Array:
-    """Return Π_q (x_q + c_q) − Π_q c_q and, with `linear`, subtract the terms with only one x_q as well.
+    """Return Π_q (x_q + c_q) without its term Π_q c_q and, with `linear`, without its terms that have only one x_q.
 
     A recurrence over the factors x_q avoids cancellation. No factor is modified.
     """

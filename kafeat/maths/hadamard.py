@@ -76,9 +76,9 @@ def written_out(factors: Array, rows: Array, first: int = 0) -> Array:
 
 
 class SampledHadamard:
-    """u ↦ (H diag(f_b) u)_r on feature-major tiles, for the m rows r of blocks b, where H has entries ±1.
+    """u ↦ (H diag(f_b) u)_r on feature-major tiles. Each of m outputs has a block b and a row r of H, with entries ±1.
 
-    `factors` (blocks, d) may be complex. `dtype` is the real type to compute in.
+    `factors` (blocks, d), real or complex, are the f_b. `rows` (m,) are the r. The real type to compute in is `dtype`.
     """
 
     def __init__(self, factors: Array, rows: Array, dtype: np.dtype[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Ridge regression in memory, with a penalty chosen on held-out rows. Steps that learn a label compare maps with it."""
+"""Ridge regression in memory. Held-out rows choose its penalty and give its error, by which steps compare maps."""
 
 from __future__ import annotations
 

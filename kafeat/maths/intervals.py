@@ -32,8 +32,8 @@ MOST_SCORES = 10_000
 ENOUGH_SCORES = 60
 """With at least this many scores, coverage is accurate to a percentage point (benchmarks/results/intervals.md)."""
 
-# For the model of error sizes: penalties, as multiples of the mean diagonal, and the least size, as a share of the mean
-# error and as a number.
+# For the model of error sizes: the penalties to try, as multiples of the mean diagonal, and the least size that it may
+# predict, as a share of the mean error and as an absolute number.
 _MULTIPLES = 10.0 ** np.arange(-3.0, 3.0)
 _FLOOR, _LEAST = 0.1, 1e-12
 

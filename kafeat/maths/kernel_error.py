@@ -38,7 +38,7 @@ def error_in_units(K: Floats, Z: Floats) -> tuple[Floats, Floats, float]:
 
 
 def relative_size(error: float, size: float) -> float:
-    """Return error / size. If the size is 0 (the kernel is 0 on these rows), return 0 for no error, otherwise ∞."""
+    """Return error / size. If the size is 0 (the kernel is 0 on these rows), return 0 if the error is 0, else ∞."""
     return error / size if size > 0.0 else (0.0 if error == 0.0 else float("inf"))
 
 

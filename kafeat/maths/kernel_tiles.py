@@ -15,7 +15,7 @@ from kafeat.contract.kernel_inputs import distances
 from kafeat.errors import UsageError
 from kafeat.types import Floats
 
-# The codes of functions of a distance, and of terms of a sum, in the C files.
+# The codes by which the C files know functions of a distance, and terms of a sum over columns.
 _PROFILES = {"gaussian": 0, "matern_1": 1, "rational_quadratic": 2, "matern_3": 3, "matern_5": 5}
 _TERMS = {"harmonic": 0, "cityblock": 1, "intersection": 2}
 _ACROSS = {64: 4, 32: 2}
@@ -37,10 +37,10 @@ def exponential(scaled: Floats) -> None:
 
 
 def profile_loop(profile: Profile | None, finish: Finish, dtype: np.dtype[Any], alpha: float = 0.0) -> Finish:
-    """Return a function that replaces an array of c·r² (in C order) by a kernel. A wrong sign by rounding counts as 0.
+    """Return a function that replaces an array of c·r² (in C order) by a kernel. Entries with a wrong sign count as 0.
 
-    c is −γ for gaussian, γ/α for rational_quadratic, and 2νγ for matern with ν = 1/2, 3/2 and 5/2. Without a compiled
-    loop, `finish` is used.
+    Wrong signs come from rounding. c is −γ for gaussian, γ/α for rational_quadratic, and 2νγ for matern with ν = 1/2,
+    3/2 and 5/2. Without a compiled loop, `finish` is used.
     """
     run = loop("profile", dtype, ARRAY, SIZE, FLAG, REALS[dtype.name])
     if run is None or profile is None:
@@ -53,8 +53,7 @@ def profile_loop(profile: Profile | None, finish: Finish, dtype: np.dtype[Any], 
 def sums_loop(term: Term, landmarks: Floats, dtype: np.dtype[Any]) -> Callable[[Floats, Floats], None]:
     """Return a function that writes Σ_i t(x_i, l_i) for rows X (n, d) and landmarks (m, d) into (n, m), in C order.
 
-    The terms t(x, l) are xl/(x + l), or 0 where x is 0, for harmonic, |x − l| for cityblock, and min(x, l) for
-    intersection.
+    For cityblock, t(x, l) is |x − l|. For intersection, it is min(x, l), and for harmonic xl/(x + l), or 0 if x is 0.
     """
     size = vector_bytes()
     run = loop(f"sums_{size}", dtype, ARRAY, SIZE, SIZE, ARRAY, SIZE, FLAG, ARRAY) if size else None
@@ -110,7 +109,7 @@ Write = Callable[[Floats, Floats, Floats, Floats], object]
 class KernelTile:
     """Computes k(x, l_j) for every row x of a tile and every landmark l_j.
 
-    `write` gets the landmarks in `dtype`, and scratch memory (buffers, n, width). The default width is the landmarks'.
+    `write` gets the landmarks in `dtype`, and scratch (buffers, n, width), by default as wide as the landmarks.
     """
 
     def __init__(
@@ -156,7 +155,7 @@ def distance_tile(landmarks: Landmarks, factor: float, finish: Finish) -> Kernel
     centre = (rows.mean(axis=0) if landmarks.centre is None else landmarks.centre).astype(dtype)
     moved = rows - centre
     norms = np.einsum("ij,ij->i", moved, moved)
-    # Rounding matters only where x is near l, and the kernel is not 0. There, four terms have the size c‖l‖².
+    # Far from l, the kernel is almost 0, and rounding does not matter. Near l, each of four terms is about c‖l‖².
     cancelled = 4.0 * float(np.finfo(np.float64).eps) * abs(factor) * norms
     far = np.flatnonzero(cancelled > (np.inf if landmarks.centre is None else _MOST_CANCELLED))
     far_rows = rows[far]

@@ -109,7 +109,7 @@ class LogisticProblem:
 class LogisticMachine:
     """Logistic regression in memory with a given penalty λ. For a kernel K = LLᵀ, the features are L.
 
-    For two classes, λ is that of one vector w, as in other libraries: the vectors ±w/2 have half its squared norm.
+    For two classes, λ is the penalty of one vector w, as in other libraries. The softmax uses ±w/2, with half of ‖w‖².
     """
 
     def __init__(self, penalty: float, is_kernel: bool = False) -> None:

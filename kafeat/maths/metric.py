@@ -82,7 +82,7 @@ def learn_metric(
         of_rounds,
     )
     best = min(learned, key=lambda found: found.ridge.error, default=first)
-    # The held-out rows have chosen the best round, so new rows judge it, with a Nyström map as often follows a metric.
+    # Held-out rows have chosen the best round. Other rows judge it, by a Nyström map: one often follows a metric.
     seed = int(of_judges.integers(1 << 63))  # the same draws for the identity and for the best round
     before, after = (_mapped(data, X[judged], Y[judged], one.root, seed) for one in (first, best))
     better = rank is not None or clearly_better(after, before)
@@ -188,8 +188,8 @@ def _best_ridge(
 def _mapped(data: _Data, X: Floats, Y: Floats, L: Floats, seed: int) -> Floats:
     """Estimate the squared errors (n,) of ridge with many rbf landmarks, for rows X (n, d) with targets Y (n, k).
 
-    They are measured with m ≤ 512 landmarks. If there are many columns, a matrix L helps so few landmarks far more than
-    many. Its errors are therefore extrapolated from m/2 and m to 2m landmarks. γ is chosen with m/2 landmarks.
+    They are measured with m ≤ 512 landmarks. For many columns, a matrix L improves a map of few landmarks far more than
+    a map of many. Its errors are therefore extrapolated from m/2 and m to 2m landmarks. γ is chosen with m/2 landmarks.
     """
     train, held, new = (apply_root(rows, L) for rows in (data.X, data.held, X))
     gamma = resolve_gamma("median", RbfKernel(), train, np.random.default_rng(seed))

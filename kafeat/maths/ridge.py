@@ -173,8 +173,8 @@ class _System:
     def penalty(self, relative: float) -> float:
         """Return λ for a penalty relative to the mean of the n eigenvalues of ZZᵀ, but above rounding errors.
 
-        A (D, D) has the same trace as ZZᵀ, so c times the mean diagonal of A is c·n/D in this relative unit. If all
-        inputs are equal, A is 0 and any penalty will do.
+        A (D, D) has the same trace as ZZᵀ, so its mean diagonal is n/D times the mean eigenvalue of ZZᵀ. If all inputs
+        are equal, A is 0 and any penalty will do.
         """
         mean = float(np.trace(self.A)) / self.rows
         return max(relative * (mean if mean > max(self.rounding, LEAST) else 1.0), self.rounding)
@@ -300,7 +300,7 @@ class NormalEquations:
     def held_out(
         self, multiple: float, Z: Floats, Y: Floats, parts: Array, weights: Floats | None = None
     ) -> Floats:
-        """Return predictions (n, k) of training rows by models that have not seen them, or NaN if there are none.
+        """Return predictions (n, k) of training rows by models that have not seen them, or NaN without such a model.
 
         The rows Z (n, D) with targets Y (n, k) have been added before. With random folds, each prediction leaves out
         only its row: ŷ₋ᵢ = yᵢ − rᵢ/(1 − hᵢ), with hᵢ = zᵢᵀ(A + λ)⁻¹zᵢ + 1/n. Otherwise, it leaves out the row's fold.
@@ -310,7 +310,7 @@ class NormalEquations:
         return self.without_part(multiple, Z, parts)
 
     def without_part(self, multiple: float, Z: Floats, parts: Array) -> Floats:
-        """Return predictions (n, k) of rows Z (n, D) by models without the row's fold; NaN if it is the only one."""
+        """Return predictions (n, k) of rows Z (n, D) by models of the other folds, or NaN if these have no rows."""
         out = np.full((len(Z), len(self._parts[0].y)), np.nan)
         for cut in self.cuts:
             rows = parts == cut.held
@@ -357,7 +357,7 @@ class NormalEquations:
     def _errors(self, relatives: Callable[[_System], Floats]) -> tuple[Floats, float]:
         """Return the cross-validated sum of squared errors of every penalty, and of predicting the mean.
 
-        For the equations of the training folds, `relatives` returns penalties relative to the mean eigenvalue.
+        `relatives` gets the equations of the training folds, and returns penalties relative to their mean eigenvalue.
         """
         cuts = [(self._of(cut.train), self._parts[cut.held]) for cut in self.cuts]
         cuts = [(rest, held) for rest, held in cuts if rest.n and held.n]

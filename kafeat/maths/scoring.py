@@ -21,7 +21,7 @@ _REMEDIES: dict[Judged, str] = {
 }
 _OF_TRIALS: tuple[Judged, ...] = ("probabilities",)
 INTERVAL = 0.9
-"""The probability that intervals have in scores by default."""
+"""The probability of the intervals that a score judges, by default."""
 
 
 @dataclass(frozen=True)

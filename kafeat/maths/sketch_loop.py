@@ -55,7 +55,7 @@ class Spectrum:
 
     @cached_property
     def amplitudes(self) -> Floats:
-        """The factors (count,) that make dot products means over frequencies. Other k than 0 and L/2 count twice."""
+        """Factors (count,) that make dot products means over frequencies k: 0 and L/2 count once, all others twice."""
         k = self.frequencies
         real = (k == 0) | (2 * k == self.length)
         return np.sqrt(np.where(real, 1.0, 2.0) / self.count)
@@ -99,7 +99,7 @@ class SketchLoop:
     def leave_out(self, constants: Iterable[Array], linear: bool) -> None:
         """Leave out the terms that other outputs carry: the constant one and, with `linear`, the linear ones.
 
-        `constants` are the spectra (L//2 + 1,) of the constant 1 in each sketch. In `factors`, it must have only zeros.
+        `constants` are the spectra (L//2 + 1,) of the constant 1 in each sketch. Its `factors` must be 0.
         """
         self._constants = np.empty((self.degree, self._n + 1, 2), self.dtype)
         self._below, below = np.empty_like(self._constants), self._amplitudes.astype(complex)

@@ -61,10 +61,10 @@ class TargetSums:
         return means
 
     def repeated(self, equal: EqualRows) -> Mask:
-        """Return a mask (v,) of the values with so many rows, but so few different ones, that all folds are averaged.
+        """Return a mask (v,) of the values that get the mean of all folds: their rows are many, but few of them differ.
 
-        For n rows of J different contents in P parts, E Σ_p n_p² = n²/J + n²(1 − 1/J)/P. If the labels of equal rows
-        have the correlation ρ, n rows are worth n/(1 + (n/J − 1)ρ) (Kish 1965). Copies have ρ = 1.
+        For n rows of J different contents in P parts of n_p rows, E Σ_p n_p² = n²/J + n²(1 − 1/J)/P. If the labels of
+        equal rows have the correlation ρ, n rows are worth n/(1 + (n/J − 1)ρ) (Kish 1965). Copies have ρ = 1.
         """
         correlation = self._correlation(equal)
         if correlation is None or correlation > _OF_COPIES:
@@ -77,7 +77,7 @@ class TargetSums:
         return frequent(n / (1.0 + np.maximum(n / contents - 1.0, 0.0) * correlation), found)
 
     def _correlation(self, equal: EqualRows) -> float | None:
-        """Return the correlation of equal rows' labels in a category: None without equal rows, 0 if few rows differ."""
+        """Return the correlation of equal rows' labels in a category: None if no rows are equal, 0 if few differ."""
         counts, variance = self.counts.sum(axis=1), equal.variance
         if variance is None or equal.few:
             return None if variance is None else 0.0

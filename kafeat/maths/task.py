@@ -166,8 +166,8 @@ def _scaled_regression(labels: Floats) -> PredictionTask:
 def kind_of(values: Array, counts: Array) -> Kind:
     """Return the task of a label by its distinct values, in ascending order, and the number of rows with each.
 
-    Text and booleans are classes. Whole numbers are classes if there are two, or at most 20 consecutive ones that are
-    each common.
+    Text and booleans are classes. Whole numbers are classes if there are only two of them, or at most 20 that are
+    consecutive and all common.
     """
     if not _few_whole(values):
         return "classification" if values.dtype.kind not in "fiu" else "regression"

@@ -22,7 +22,7 @@ _PENALTY, _MOST_STEPS, _ENOUGH = 1.0, 200, 1e-3
 def weighted(counts: SparseRows, weights: Floats) -> SparseRows:
     """Return the rows with each count ±c replaced by ±(1 + log c) times the weight of its bucket (BUCKETS,)."""
     size = np.abs(counts.values)
-    # Rows may be numbers instead of texts, with counts between 0 and 1, whose logarithms are negative.
+    # Counts below 1 occur if rows are numbers instead of texts. They stay, because their logarithm is negative.
     values = np.sign(counts.values) * np.where(size < 1.0, size, 1.0 + np.log(np.maximum(size, 1.0)))
     values *= weights[counts.columns]
     return SparseRows(values, counts.columns, counts.starts, BUCKETS)
@@ -63,10 +63,10 @@ def main_directions(counts: SparseRows, weights: Floats, width: int, rng: np.ran
 def label_directions(
     several: Sequence[SparseRows], Y: Floats, folds: Array, n_folds: int, spread: float
 ) -> Floats:
-    """Return ridge coefficients for Y (n, k), (K, BUCKETS, k·len(several)): for each of K folds, from the other rows.
+    """Return ridge coefficients (K, BUCKETS, k·s) for targets Y (n, k) and the s weightings of the n rows in `several`.
 
-    `several` holds the same rows several times, weighted differently. For each weighting, there is a model for each
-    target. The predictions are scaled to the standard deviation `spread`.
+    Those of each of the K folds are learned from the rows of all other folds. They are scaled so that predictions have
+    the standard deviation `spread`.
     """
     found = np.zeros((n_folds, BUCKETS, Y.shape[1], len(several)))
     for i, rows in enumerate(several):

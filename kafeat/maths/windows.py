@@ -41,7 +41,7 @@ def rectangular(kernel: str, order: int, period: float | None) -> Coefficients:
     pairs: list[tuple[float, float]] = []
     j = 0
     while len(pairs) <= order:
-        # With weight="cos", `quad` integrates oscillating functions; at frequency 0, it is the plain integral.
+        # With weight="cos", `quad` integrates 𝒦(ω) cos(jLω) even where the cosine oscillates fast.
         value = (
             quad(
                 lambda ratio: float(spectral.signature(np.asarray(ratio))),

@@ -122,7 +122,7 @@ def blocks(rows: Floats) -> Iterator[Floats]:
 
 
 Parts = list[Value | None]
-"""Sums of products over sets of columns within a group: for each size of the sets, (n, rows, groups), or None for 0."""
+"""One array (n, rows, groups) per set size: Σ_S Π_{i ∈ S} x_i r_i over sets S of columns of a group. None means 0."""
 Merge = Callable[[Parts, Parts], Parts]
 """Merges each group of columns with another one: returns the sums of both together from the sums of each."""
 
@@ -145,7 +145,7 @@ def all_sets(x: Value, rows: Floats, share: float = 1.0) -> Value:
 
 
 def _merged(x: Value, rows: Floats, share: float, start: Callable[[Value], Parts], merge: Merge) -> Value:
-    """Return the last of the `Parts` of all columns, (n, m). Groups start as single columns and are merged in pairs."""
+    """Merge single columns in pairs, until one group holds all columns. Return the last of its `Parts`, (n, m)."""
     x, sums = x.with_axis(1), []
     for block in blocks(rows):
         terms = x * block
@@ -177,7 +177,7 @@ def _of_one(a: Parts, b: Parts) -> Parts:
 
 
 def _of_two(a: Parts, b: Parts) -> Parts:
-    """Merge parts [sums over single columns, sums over larger sets]. A larger set lies in one group or in both."""
+    """Merge `Parts` [sums over single columns, sums over larger sets]. A larger set is in one group or spans both."""
     of_both = _times(_plus(a[0], a[1]), _plus(b[0], b[1]))
     return [_plus(a[0], b[0]), _plus(_plus(a[1], b[1]), of_both)]
 
@@ -195,7 +195,7 @@ def _span(parts: Parts, start: int, stop: int) -> Parts:
 
 
 def _beside(part: Value | None, rest: Value | None) -> Value | None:
-    """Append `rest`, the sums of one more group, to the groups of `part`. None stands for sums of 0."""
+    """Append the sums `rest` of one more group to the sums `part` of several groups. None means that all sums are 0."""
     if part is None:
-        return None  # If larger groups have no sets of this size, a single column has none.
+        return None  # if larger groups have no sets of this size, the single column has none
     return part.op("Concat", rest or part.span(0, 1, axis=2) * 0.0, axis=2)

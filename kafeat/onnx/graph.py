@@ -59,7 +59,7 @@ class Graph:
         return self._constants[key]
 
     def reserve(self, *lengths: int) -> None:
-        """Before a constant is made, raise an error if its real numbers would not fit into the file."""
+        """Raise an error if a real constant of shape `lengths`, not yet computed, would not fit into the file."""
         self._check_size(math.prod(lengths) * self.dtype.itemsize)
 
     def _check_size(self, size: int) -> None:

@@ -39,7 +39,7 @@ _WHOLE = re.compile(r"-?[0-9]+")
 _LARGEST = 1 << 24
 
 Emit = Callable[[FittedStep, Value], Value]
-"""Adds the operators of a fitted step for x (n, d), and returns its outputs. Raises an error if ONNX has none."""
+"""Adds the operators of a fitted step for x (n, d) and returns its outputs, or raises an error if ONNX has none."""
 
 
 def coded(columns: Columns) -> dict[int, Categories]:
@@ -127,7 +127,7 @@ def convertible() -> tuple[str, ...]:
 
 
 def emit_chain(chain: Chain, x: Value, dtype: np.dtype[Any]) -> Value:
-    """Return the outputs of a chain, (n, D), in the dtype of the graph. x is of `dtype`.
+    """Return the outputs (n, D) of a chain for x (n, d), which has `dtype`. The outputs have the dtype of the graph.
 
     As in `transform`, steps before the cast compute in float64.
     """
@@ -148,7 +148,7 @@ def emit_chain(chain: Chain, x: Value, dtype: np.dtype[Any]) -> Value:
 
 
 def _cast(x: Value, dtype: np.dtype[Any], wanted: np.dtype[Any]) -> Value:
-    """Cast x from `dtype` to the dtype that a step reads. Rows with numbers that it cannot hold are refused."""
+    """Cast x from `dtype` to the dtype `wanted` by a step. Rows with numbers that `wanted` cannot hold are refused."""
     if dtype == wanted:
         return x
     if wanted != DOUBLE:
@@ -235,7 +235,7 @@ def _info(name: str, dtype: np.dtype[Any], width: int) -> onnx.ValueInfoProto:
 
 
 def emit_predictor(fm: FeatureMap, z: Value) -> Value:
-    """Return Wᵀz + b, or its softmax for classes, (n, k) in float64. The product has the same dtype as in the map."""
+    """Return Wᵀz + b or, for classes, its softmax, (n, k) in float64. Wᵀz has the same dtype as in the map."""
     state, graph = fm.needed_predictor().fitted.state, z.graph
     dtype = DOUBLE if state["wide"] else graph.dtype
     with graph.inside("predictor"):

@@ -34,7 +34,7 @@ _LEAST_TERMS = 1024
 class Agreement:
     """The largest difference between graph and map in any of `rows` rows, and the difference `allowed` in this row.
 
-    If some differences are not allowed, it is the largest of these. The map refuses `refused` further rows.
+    If rows differ by more than is allowed, `largest` is among their differences. The map refused `refused` other rows.
     """
 
     rows: int

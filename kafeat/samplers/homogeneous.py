@@ -21,8 +21,8 @@ from kafeat.maths.kernels.histograms import ADDITIVE
 from kafeat.maths.windows import ratio_weights, widest_ratio
 from kafeat.types import ArrayOf, Floats, Scratch, Shapes, State
 
-# The weight of ratios that the sample does not contain, so that a fitted window also suits other data: a share of all
-# weights for the mean error, and a factor for the largest error.
+# Ratios that the sample does not contain count a little, so that a fitted window also suits other data. They have this
+# share of all weights in the mean error, and the largest error multiplies their errors by this factor.
 _UNSEEN_SHARE = 1e-3
 _UNSEEN_WEIGHT = 1.0 / 30.0
 # `criterion: auto` minimizes the largest error if the error of the sample's kernel grows by at most this factor. It
@@ -119,7 +119,7 @@ class Homogeneous(Step):
         self, ratios: Floats, weights: Floats, X: Floats, rng: np.random.Generator
     ) -> windows.Coefficients:
         kernel, order, period = self.kernel, self.n, self.period
-        # Only 1e-5 of the weight lies above `widest`, because the largest entries are in this tail.
+        # The ratios of the largest entries are in the tail, so only 1e-5 of the weight may lie above `widest`.
         widest = widest_ratio(ratios, weights, 1e-5)
         unseen = np.exp(-ratios)
         weights = weights / weights.sum() + _UNSEEN_SHARE * unseen / unseen.sum()

@@ -187,7 +187,7 @@ class Nystroem(Step):
 
     @property
     def _selector(self) -> str:
-        """The name of the selector. `auto` is replaced by its choice without a label."""
+        """The name of the selector. For `auto`, it is the selector that is used without a label."""
         if isinstance(self.landmarks, Given):
             return "given"
         if self.landmarks != "auto":

@@ -72,7 +72,7 @@ class PositiveExponential(InTwos):
 
 def best_tilt(phi: float, d: int) -> float:
     """Return the A of least variance for one direction at ‖x + y‖² = φ (Likhosherstov et al. 2022, theorem 4.1)."""
-    # The root ρ in (0, 1] of 2φρ² + (2φ + d)ρ − d = 0, written without cancellation for small φ, or squares of large φ.
+    # A = (1 − 1/ρ)/8, where ρ in (0, 1] solves 2φρ² + (2φ + d)ρ − d = 0. This form avoids cancellation, and φ².
     share = 2.0 * phi / d
     return float((1.0 - 0.5 * (np.hypot(share + 1.0, np.sqrt(4.0 * share)) + share + 1.0)) / 8.0)
 

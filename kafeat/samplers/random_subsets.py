@@ -66,7 +66,7 @@ class RandomSubsets(Step):
 
     @property
     def _constant(self) -> bool:
-        """True if the first output carries the empty set."""
+        """True if the first output is 1, the exact term of the empty set."""
         return self.kernel == "all_subsets" and self.n_components > 1
 
     def _drawn(self, linear: bool, d: int) -> int:
@@ -103,7 +103,7 @@ class RandomSubsets(Step):
         return _SubsetsTransform(state, size, self.least_set(state), self.exact_terms(state), dtype)
 
     def least_set(self, state: State) -> int:
-        """Return the size of the smallest sets that are drawn. Outputs carry all smaller sets exactly."""
+        """Return the size of the smallest sets in the random outputs. Other outputs carry all smaller sets exactly."""
         return int(self._constant) + int(bool(state["linear"]))
 
     def exact_terms(self, state: State) -> ExactTerms:

@@ -16,7 +16,7 @@ from kafeat.maths.dot_products import ExactTerms, PolynomialSketch, fit_gamma, r
 from kafeat.maths.sketch_loop import SketchLoop, Spectrum, sketch_loop, spectrum_for
 from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 
-# The rows of a strip: few enough for the cache, and enough for calls that keep two threads busy.
+# The rows of a strip: few enough to stay in the cache, and enough to keep two threads busy.
 _STRIP = 128
 # The most buckets of all sketches together. Above this number, NumPy would need 10 GB for a strip.
 _MOST_BUCKETS = 10_000_000
@@ -259,7 +259,7 @@ def fast_length(most: int) -> int:
 
 
 def bucket_spectra(buckets: Array, values: Floats, D: int) -> Iterator[Array]:
-    """Yield for each bucket and value the Fourier transform (D//2 + 1,) of a sketch with only this value."""
+    """Yield for each bucket the Fourier transform (D//2 + 1,) of D numbers: its value there, and 0 elsewhere."""
     for bucket, value in zip(buckets, values, strict=True):
         # whole turns are removed, so that the angle is exact to the last digits
         turns = bucket * np.arange(D // 2 + 1) % D

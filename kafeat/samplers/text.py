@@ -122,7 +122,7 @@ class Text(Step):
         return {"models": models, "seed": np.array(seed), "fold_rows": fold_rows, "own": own}
 
     def _signs(self, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Draw for each bucket one output in each of a few equal ranges of outputs, and a sign for each."""
+        """Divide the outputs into a few equal ranges. Draw for each bucket one output in each range, and its sign."""
         each = min(_EACH, self.n_components)
         edges = np.linspace(0, self.n_components, each + 1).astype(np.int64)
         return rng.integers(edges[:-1], edges[1:], size=(BUCKETS, each)), rng.choice([-1, 1], (BUCKETS, each))

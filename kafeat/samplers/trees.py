@@ -36,8 +36,8 @@ class Trees(TreeRecipe):
     divided into groups in the order in which they were grown. Column j is the sum of a group, with the mean m_j and the
     standard deviation s_j on the fit sample.
 
-    If there are fewer than 50 different rows (or, with only categories, fewer than two per value), rows that repeat at
-    least 5 times on average are spread over all folds. They get the mean of all ensembles, like new rows.
+    If there are fewer than 50 different rows (or, with only categories, fewer than two per category of the largest
+    column), rows that repeat at least 5 times on average are spread over all folds. They get the mean of all ensembles.
 
     Source: Friedman 2001, algorithms 3 to 6 (boosting), by LightGBM; Wolpert 1992 and Chernozhukov et al. 2018
     (cross-fitting); Lucchese et al. 2015 (the transform); folds by content: this project.

@@ -24,7 +24,7 @@ class OneHot(ColumnCoder):
     features. Their categories are all those in the training rows, at most 10,000 per column.
 
     Outputs: the columns that are not named, then the categories of each named one, in numeric order if all are numbers,
-    else as text by code point. With `min_frequency`, categories that fewer rows of the fit sample have share one
+    else as text by code point. With `min_frequency`, categories that occur in fewer rows of the fit sample share one
     output, the last of their column. If there are more than 10,000 categories, the map then keeps only the frequent
     ones. Any other text counts as rare, even if it is new. Only steps that keep column names may come before it.
     """

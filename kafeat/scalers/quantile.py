@@ -101,7 +101,7 @@ def _mean_levels(ascending: Floats) -> Floats:
 
 
 def _cells(ascending: Floats) -> tuple[Array, float, int]:
-    """Return the quantile at which to search in each cell, the cells per unit, and the most halvings of a search."""
+    """Return for each cell the quantile where a search starts, the cells per unit of x, and the most search steps."""
     with np.errstate(over="ignore", divide="ignore"):
         scale = _CELLS / (ascending[-1] - ascending[0])
     if not 0.0 < scale < np.inf:  # all values are in one cell

@@ -26,18 +26,18 @@ _MOST_NUMBERS = 1 << 26
 
 
 class Target(ColumnCoder, Grouped):
-    """(n ȳ_v + m ȳ)/(n + m) for x_j = v, from the n rows of other folds with that value, whose mean label is ȳ_v.
+    """(n ȳ_v + m ȳ)/(n + m) for x_j = v, where n rows of the other folds have this value, with the mean label ȳ_v.
 
     ȳ is the mean of all rows, which unknown categories get. By default m follows from the variances,
-    σ²_within/σ²_between, and all get ȳ if values differ only by chance. The sums are over all training rows, not only
-    over a sample, so the data are read once more.
+    σ²_within/σ²_between, and every value gets ȳ if means differ only by chance. The sums are over all training rows,
+    not only over a sample, so the data are read once more.
 
     A hash of the columns that the step sees, or the `group`, gives the fold of a row. New rows also have folds, and
     equal rows share one.
 
     If rows repeat, the other folds may contain too few rows of a value. Then n and ȳ_v are those of all rows. This
-    applies to values with fewer than 50 different rows, each of which occurs at least twice on average. Only the
-    most frequent of these count, as long as they have 5 rows on average. With a `group`, it never applies.
+    applies to values with fewer than 50 different rows, each of which occurs at least twice on average. Only the most
+    frequent of these values count, as long as they have 5 rows on average. With a `group`, it never applies.
 
     Outputs: the columns that are not named, then the means of each named one: one mean for a numeric label, the share
     of the second class for two classes, that of each class for more, and one mean for each of several labels. Only

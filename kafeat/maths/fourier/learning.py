@@ -41,7 +41,7 @@ _BUDGET = 6e11
 
 # Coordinates are clipped at this many wavelengths, because sums of squares must fit float32.
 _FARTHEST = 2.0**40
-# The most pairs of rows at a time. Their differences may need as much memory as their waves, or as this many waves.
+# The pairs of rows in a strip. A block of their differences has at most _STRIP · max(m, _LEAST_WAVES) numbers.
 _STRIP, _LEAST_WAVES = 2000, 4096
 
 

@@ -19,13 +19,13 @@ from kafeat.types import Floats
 _MOST_SOBOL_DIMENSIONS = 21_201
 
 
-# The largest mixing variable s, so that frequencies do not overflow. Cosines of much smaller ones already look random.
+# The largest mixing variable s, to prevent overflow. Even far smaller s give frequencies whose cosines look random.
 _LARGEST_MIXING = 1e30
 
 
 @dataclass(frozen=True)
 class IsotropicDistribution:
-    """ω = √γ·scale·√s·g with g ~ N(0, I), and s from `inverse_mixing`(u), u ~ U(0, 1) (1 if there is none).
+    """ω = √γ·scale·√s·g with g ~ N(0, I), and s = `inverse_mixing`(u), u ~ U(0, 1), or s = 1 if that is None.
 
     `profile` is the kernel as a function of γ‖δ‖².
     """

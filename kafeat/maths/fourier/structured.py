@@ -24,8 +24,8 @@ from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 class StructuredLoop:
     """The compiled loop for angles ω_j·x. Frequencies are rows of blocks H diag(f_l) Π … H diag(f_1), times a radius.
 
-    `first` (blocks, d) is f_1 for the d inputs; the padding is 0. The `layers`, (blocks, p) each, are f_2, f_3 and so
-    on. `permutation` (blocks, p) is Π: before every layer, number j is replaced by number permutation[j]. `radii` (m,).
+    `first` (blocks, d) is f_1 without the padding, where it is 0. `layers` are f_2 to f_l, (blocks, p) each. Π moves
+    entry `permutation`[j] to position j. `permutation` (blocks, p) is None if there is no Π. `radii` are (m,).
     """
 
     def __init__(

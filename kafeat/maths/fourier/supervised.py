@@ -105,8 +105,8 @@ def fit_for_label(
 ) -> FittedFrequencies:
     """Train the drawn frequencies (m, d) to predict the labels (n,) of the rows X (n, d).
 
-    The errors are the unexplained shares of the label's variance on held-out rows. The weight of a frequency is
-    proportional to the norm of its coefficients. Weights are None if the draw is kept.
+    Both errors of the result are the unexplained shares of the label's variance on held-out rows. The weight of a
+    frequency is proportional to the norm of its coefficients. Weights are None if the drawn frequencies are kept.
     """
     if len(X) < _LEAST_ROWS:
         return FittedFrequencies(drawn, None, None, None)
@@ -177,7 +177,7 @@ def _train(
         array.astype(np.float32) for array in (start.frequencies, start.ridge.w, start.ridge.intercept)
     ]
     decay = np.float32(_PENALTY * _WAVE_VARIANCE)
-    # For normal draws, this is their standard deviation. That of heavy-tailed draws would be infinite.
+    # A median, because heavy-tailed draws have no finite variance. For normal draws, `unit` is the standard deviation.
     unit = float(np.median(np.abs(start.frequencies))) / 0.6745
     size = max(float(np.abs(V).mean()), 1.0 / float(np.sqrt(V.size)))
     adam = Adam(arrays, [rate * unit, _MODEL_RATE * size, _MODEL_RATE * size])

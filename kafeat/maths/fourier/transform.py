@@ -73,7 +73,7 @@ class CosineFeatures:
 
 
 # The bytes of a SIMD vector, the vectors of a panel (both as in `compiled/waves.h`), and the most inputs for the loop.
-# With more inputs, BLAS is faster, because it keeps parts of matrices in caches. With shorter vectors, both are equal.
+# With more inputs, BLAS is faster, because it keeps parts of matrices in caches. With shorter vectors, it is as fast.
 _VECTOR, _WIDE, _MOST_INPUTS = 64, 2, 1024
 
 

@@ -42,7 +42,7 @@ class LandmarkKernel:
 
     @property
     def profile(self) -> Profile | None:
-        """The kernel as a differentiable function of r², or None if it is not one."""
+        """The kernel as a differentiable function of r² = ‖x − y‖², or None if it has no such form."""
         kernel, p = self._kernel, self._parameters
         if not isinstance(kernel, DifferentiableKernel):
             return None

@@ -54,8 +54,8 @@ def leading(
 def _everywhere(G: Floats, times: float, W: Floats) -> Floats:
     """Return ZᵀZ, estimated for all rows and landmarks, given G = ZᵀZ for a random subset of one in `times` rows.
 
-    The landmarks add WᵀK²W = Λ, where Λ_ii = 1/‖w_i‖² for the columns w_i of W. A subset without any of a few distant
-    rows has nothing in their direction, so that their kernel would be lost. Landmarks near them prevent this.
+    The landmarks add WᵀK²W = Λ, where Λ_ii = 1/‖w_i‖² for the columns w_i of W. The subset may miss a few distant rows,
+    and then has nothing in the direction of their kernel. Landmarks near them keep this direction.
     """
     return times * G + np.diag(1.0 / (W**2).sum(axis=0))
 
@@ -124,10 +124,10 @@ def trapezoid(projection: Floats) -> Floats:
 def padded(W: Floats, width: int, symmetric: bool) -> Floats:
     """Return a matrix T (m, width) with T Tᵀ = W Wᵀ, for weights W (m, r).
 
-    T is symmetric if `symmetric`, or else lower triangular if m = width. Otherwise, it is W with columns of zeros.
+    With `symmetric`, T is symmetric. Without, it is lower triangular if m = width, and W with columns of zeros if not.
     """
     if symmetric:
-        # W's columns are those of V, scaled
+        # W = VΛ^{−½}, and V is W with columns of length 1, so T = VΛ^{−½}Vᵀ
         W = W @ (W / np.linalg.norm(W, axis=0)).T
     elif len(W) == width:
         W = trapezoid(W)

@@ -116,7 +116,7 @@ def emit_power(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_quantile(fitted: FittedStep, x: Value) -> Value:
-    """Return F(x), the mean of two levels (from quantiles at or below x, and from those below x), or Φ⁻¹(F(x))."""
+    """Return F(x) or Φ⁻¹(F(x)). F is the mean of the level by the quantiles ≤ x and the level by those < x."""
     step, columns = cast(Quantile, fitted.step), np.ascontiguousarray(fitted.state["quantiles"].T)
     each = x.with_axis(2)
     at_or_below = _level(x, columns, each >= columns)
@@ -126,7 +126,7 @@ def emit_quantile(fitted: FittedStep, x: Value) -> Value:
 
 
 def _level(x: Value, columns: Floats, passed: Value) -> Value:
-    """Return F(x), (n, d), interpolated in quantiles `columns` (d, q); `passed` (n, d, q) marks those before x."""
+    """Return F(x) (n, d), interpolated between quantiles `columns` (d, q). `passed` (n, d, q) marks those before x."""
     d, q = columns.shape
     count = passed.cast(x.graph.dtype).sum(2)
     end = count.op("Clip", 1.0, float(q - 1)).cast(np.dtype(np.int64))

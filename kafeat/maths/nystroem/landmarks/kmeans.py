@@ -15,8 +15,8 @@ _LEAST_ROWS = 20_000
 _ITERATIONS = 20
 # Coordinates are clipped at this many typical distances, because squares must fit the dtype.
 _FARTHEST = 1e6
-# A squared distance in float32 has an error of a few ε times the row's squared length. Unless the mean squared distance
-# is this many times larger than ε times that length, float32 cannot find the nearest centre.
+# In float32, ‖x − c‖² has an error of a few ε‖x‖². If the mean of ‖x − c‖² to the nearest centres c is below this
+# multiple of the mean of ε‖x‖², float32 may find wrong centres, so float64 is used.
 _CERTAIN = 1000.0
 
 _STEPS = 60
@@ -34,8 +34,8 @@ def kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
 
     Lloyd's iterations start from the rows that randomly pivoted Cholesky selects, which matter most to the kernel. For
     additive kernels such as chi2, centres are means of square roots, whose distances are closer to those of the kernel.
-    If there are more than 20,000 rows and 64 per centre, or more than 2²⁵ numbers, a random subset is used. Centres are
-    not rows of the data, except if m is the number of rows, which are then returned as they are.
+    If there are more than max(20,000, 64 m) rows, or more than 2²⁵ numbers, a random subset is used. Centres are not
+    rows of the data. Only if m is the number of rows are the rows returned as centres.
     """
     return weighted_kmeans(view, np.arange(len(view.X)), None, m, rng)
 
@@ -43,7 +43,7 @@ def kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
 def weighted_kmeans(
     view: FitSample, rows: Indices, weights: Floats | None, m: int, rng: np.random.Generator
 ) -> Floats:
-    """Return m k-means centres of these rows, with weights above 0. If there are at most m rows, return them."""
+    """Return m k-means centres of these rows, or all rows if there are at most m. Weights are above 0; None means 1."""
     X = view.X
     if len(rows) <= m:
         return X[rows]
@@ -143,9 +143,9 @@ def learned(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
     """Return k-means centres, moved to lower the squared error ‖K − K_nm K_mm⁺ K_mn‖²_F off the diagonal.
 
     Gaussian processes learn inducing points in this way, for a likelihood (Snelson & Ghahramani 2006; Titsias 2009).
-    Here, 60 steps of Adam (Kingma & Ba 2015; one step length for all entries) reduce the error of the kernel itself,
-    each on new random rows. The gradient takes four products of (1,024, m) with (m, m). Held-out rows decide whether
-    the result or its start is returned. The kernel must be a differentiable function of ‖x − y‖².
+    Here, 60 steps of Adam (Kingma & Ba 2015; one step length for all entries) reduce the error of the kernel itself. A
+    step uses 1,024 random rows, so its gradient costs four products of (1,024, m) with (m, m). Held-out rows decide
+    whether moved or original centres are returned. The kernel must be a differentiable function of ‖x − y‖².
     """
     if view.profile is None:
         raise TypeError("learned landmarks need a kernel of the distance")
@@ -193,7 +193,7 @@ def gradient(X: Floats, L: Floats, profile: Profile) -> tuple[float, Floats]:
 
     C, C_slope = profile.of(_squared(L, X))
     K, K_slope = profile.of(_squared(L, L))
-    # the jitter exceeds the rounding errors of K_mm, which come from those of squared norms
+    # the rounding errors of K_mm come from its squared norms, and the jitter must exceed them
     norms = np.einsum("ij,ij->i", L, L) / profile.length**2
     jitter = _JITTER + 8.0 * len(L) * np.finfo(np.float64).eps * float(norms.max())
     A = cho_solve(cho_factor(K + jitter * np.eye(len(L))), C)

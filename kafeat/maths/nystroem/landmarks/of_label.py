@@ -19,10 +19,10 @@ def dual_weights(view: FitSample, m: int, rng: np.random.Generator) -> tuple[Ind
     """Return row numbers, and Σ_c |α_ic| for each, by a linear model on features of m uniform landmarks.
 
     α are dual variables. For classes, the loss is the one-vs-rest squared hinge, and α_i = max(0, 1 − τ − y_i f(x_i)).
-    For a standardized numeric target, it is the squared error, and α_i = max(0, |y_i − f(x_i)| − τ). τ is `dual_l1`,
-    from −(τ/n)‖α‖₁ in the dual (Nyström based kernel classification for big data, 2015, equations 5–6). For classes, it
-    scales all α by 1 − τ. The ridge penalty is the mean ‖z‖². The features are (n, m). If that exceeds 2²⁵ numbers, a
-    random subset of the rows is used.
+    A numeric target is standardized, the loss is the squared error, and α_i = max(0, |y_i − f(x_i)| − τ). τ = `dual_l1`
+    adds −(τ/n)‖α‖₁ to the dual (Nyström based kernel classification for big data, 2015, equations 5–6). For classes,
+    this only scales all α by 1 − τ. The ridge penalty is the mean ‖z‖². The features are (n, m). If that exceeds 2²⁵
+    numbers, a random subset of the rows is used.
     """
     if view.label is None:
         raise UsageError("expected a label column, got none: name it with --label (label=... in Python)")

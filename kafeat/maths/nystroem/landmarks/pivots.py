@@ -184,7 +184,7 @@ def _draw_pivots(factor: PartialCholesky, m: int, rng: np.random.Generator) -> l
         size = min(_BLOCK, max(8, m // 8), m - len(chosen))
         drawn = rng.choice(len(factor.left), size=size, p=factor.left / factor.left.sum())
         kept, root = thin(factor.residual(drawn), factor.left[drawn], factor.noise, rng)
-        if not len(kept):  # what remained was rounding
+        if not len(kept):  # only rounding errors remain of these rows
             factor.left[drawn] = 0.0
             continue
         factor.add(drawn[kept], root)
@@ -195,9 +195,9 @@ def _draw_pivots(factor: PartialCholesky, m: int, rng: np.random.Generator) -> l
 def thin(
     residual: Floats, proposed: Floats, noise: float, rng: np.random.Generator
 ) -> tuple[Indices, Floats]:
-    """Keep each drawn pivot with probability left/proposed. Return the kept positions and their Cholesky factor.
+    """Keep each drawn pivot i with probability H_ii/proposed_i. Return the kept positions and their Cholesky factor.
 
-    `proposed` (n,) is the diagonal by which the pivots were drawn, and left is what those kept before leave of it.
+    H is the `residual` (n, n), from which every kept pivot is eliminated. The pivots were drawn ∝ `proposed` (n,).
     """
     H = residual.copy()
     columns = np.zeros_like(H)

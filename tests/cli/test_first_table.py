@@ -548,6 +548,18 @@ def test_years_of_two_digits_that_are_read_as_later_ones_are_told(tuned):
     assert "years of two" not in tuned("a;b;y\n" + rows(born, HALVES, Y), "y")[0]
 
 
+def test_numbers_of_documents_are_no_times_of_later_years(tuned):
+    text = "a;b;y\n" + rows([str(1900000000 + i * i % 97 * 7) for i in range(N)], HALVES, Y)
+    assert "looks like times" not in tuned(text, "y")[0]
+
+
+def test_where_no_map_can_be_fitted_more_trials_are_the_remedy(tuned):
+    text = "a;y\n" + rows([f"v{i % 200}" for i in range(600)], [f"{i}.5" for i in range(600)])
+    options = ["--predictor", "ridge", "--columns", "16", "--rows", "600"]
+    more = re.search("no trial has a score: (--trials [0-9]+) tries", tuned(text, "y", *options, code=3))[1]
+    assert tuned(text, "y", *options, *more.split())[2]["score_name"] == "R²"
+
+
 def test_a_label_with_bounds_is_read_by_the_remedy(tuned):
     text = "a;y\n" + rows(HALVES, now_and_then("<0.5", Y))
     remedy = re.search("label 'y': .* so all are text; (--unit '<') reads 0.5; ", tuned(text, "y", code=3))[1]

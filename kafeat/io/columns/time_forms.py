@@ -84,7 +84,7 @@ _UNREAD = {
     "2024-02-29 12:30, or with an offset such as +01:00 in the place of the name of a zone",
 }
 """Patterns of texts that are not read as times or numbers, and the remark about a column of such texts."""
-_SOME, LEAST_TIMES, _LATE = 100, 0.9, 2050
+_SOME, LEAST_TIMES, _LATE, _IN_2030 = 100, 0.9, 2050, "1893456000"
 MOSTLY = 0.5
 """Numbers are times if more than this share of a column has the form of times."""
 
@@ -188,6 +188,7 @@ def are_times(texts: Sequence[str], asked: Asked) -> tuple[bool, str]:
         return bool(form) or any(every), ""
     several = len(words) > 2 and (form != "%Y%m" or words[0][:4] < words[-1][:4])
     several &= form != "%H.%M" or words[0][0] == "0"  # only times begin with 0, as 08.30
+    several &= form not in EPOCHS or words[0] < _IN_2030  # larger ones are numbers of documents
     return False, f"looks like times: --date-format {form} reads {words[0]}" if several else ""
 
 

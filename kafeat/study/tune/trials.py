@@ -240,8 +240,11 @@ class Trials:
             for trial in self._ranked(size):
                 found.setdefault(trial.candidate, trial)
         if not found:
-            failures = (trial.outcome.failure for trial in self.trials if trial.outcome.failure)
-            raise DataError(next(failures, "tune: expected at least one trial, got none"))
+            failures = [trial.outcome.failure for trial in self.trials if trial.outcome.failure]
+            more = (
+                f"no trial has a score: --trials {len(failures) + 2} tries more maps; the first failed with: "
+            )
+            raise DataError(more + failures[0] if failures else "tune: expected at least one trial, got none")
         return list(found.values())
 
     @property

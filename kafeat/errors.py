@@ -84,9 +84,9 @@ class InvalidValueError(DataError):
         """True for text that is neither a number nor a time."""
         return not self.missing and self.problem.startswith(("expected a number, got", "expected a time"))
 
-    def moved(self, rows: int) -> InvalidValueError:
-        """Return the error with its row number increased by `rows`."""
-        return InvalidValueError(self.row + rows, self.column, self.problem)
+    def at(self, row: int) -> InvalidValueError:
+        """Return the same error about another row."""
+        return InvalidValueError(row, self.column, self.problem)
 
     def named(self, names: Sequence[str]) -> str | None:
         """Return the name of the column, or None if there is none. `names` are the names of the features."""

@@ -200,7 +200,7 @@ class SparseLoop:
             try:
                 piece, clipped[tile] = self._tile(X[tile], place)
             except InvalidValueError as refused:
-                raise refused.moved(tile.start) from None
+                raise refused.at(refused.row + tile.start) from None
             pieces.append(piece)
         return Made(SparseRows.stacked(pieces, self._chain.n_components, self._dtype), clipped)
 

@@ -76,7 +76,7 @@ class TileLoop:
             try:
                 counts = self._tile(rows, out[tile], place)
             except InvalidValueError as refused:
-                raise refused.moved(tile.start - min(place, refused.row)) from None
+                raise refused.at(refused.row + tile.start - min(place, refused.row)) from None
             if counts is not None:
                 clipped = np.zeros(len(X), np.int64) if clipped is None else clipped
                 clipped[tile] = counts[place : len(rows)]
@@ -120,7 +120,7 @@ class TileLoop:
             try:
                 counts = self._apply(part if way is thin else part.dense(self._input), target)
             except InvalidValueError as refused:
-                raise InvalidValueError(int(which[refused.row]), refused.column, refused.problem) from None
+                raise refused.at(int(which[refused.row])) from None
             if number == 0:
                 merged = counts
                 continue
@@ -159,7 +159,7 @@ def with_good_rows(good: Mask, work: Callable[[Array], R]) -> tuple[R | None, li
             # If a copy of the first good row raises the error, that row itself is bad.
             row = refused.row if good[refused.row] else int(good.argmax())
             good[row] = False
-            refusals.append(InvalidValueError(row, refused.column, refused.problem))
+            refusals.append(refused.at(row))
     return None, refusals
 
 

@@ -251,7 +251,7 @@ class _Worker:
         made, refusals = with_good_rows(
             good, lambda rows: self._work(X if good.all() else X[rows], out, above)
         )
-        bad.update((start + one.row, one.moved(start)) for one in refusals)
+        bad.update((start + one.row, one.at(start + one.row)) for one in refusals)
         if made is not None:
             return made
         nothing = SparseRows(np.empty(0), np.empty(0, np.int64), np.zeros(len(X) + 1, np.int64), 0)

@@ -81,9 +81,7 @@ class Columns:
     def places(self) -> list[slice]:
         """For each column, the slice of its features in a row of all features."""
         stops = accumulate(column.n_features for column in self.features)
-        return [
-            slice(stop - column.n_features, stop) for column, stop in zip(self.features, stops, strict=True)
-        ]
+        return [slice(stop - one.n_features, stop) for one, stop in zip(self.features, stops, strict=True)]
 
     @property
     def named_places(self) -> dict[str, slice]:
@@ -174,9 +172,8 @@ class Columns:
         """Make vocabularies with too many categories forget those that do not occur in `sample`, arrays (n, d)."""
         for column, place in zip(self.numbers.features, self.numbers.places, strict=True):
             if isinstance(column.categories, Vocabulary) and column.categories.crowded:
-                column.categories.forget_others(
-                    np.concatenate([numbers_of(X)[:, place.start] for X in sample])
-                )
+                codes = [numbers_of(X)[:, place.start] for X in sample]
+                column.categories.forget_others(np.concatenate(codes))
 
     def settled(self, X: InputRows) -> Columns:
         """Return columns with sorted vocabularies after all rows have been read. Update the codes in `X` (n, d)."""
@@ -276,6 +273,9 @@ def _checked(check: Callable[[Any], object]) -> AfterValidator:
     return AfterValidator(lambda value: check(value) and value)
 
 
+_Unit = Annotated[str, Field(min_length=1, max_length=100)]
+
+
 class _Dialects(BaseModel, extra="forbid", strict=True):
     """The dialects of all columns, as a model file stores them."""
 
@@ -284,9 +284,7 @@ class _Dialects(BaseModel, extra="forbid", strict=True):
     dates: dict[str, Annotated[str, _checked(time_pattern)]]
     timezones: dict[str, Annotated[str, _checked(check_timezone)]]
     thousands: dict[str, Literal[",", ".", " ", "'"]] = {}
-    units: dict[
-        str, Annotated[list[Annotated[str, Field(min_length=1, max_length=100)]], Field(min_length=1)]
-    ] = {}
+    units: dict[str, Annotated[list[_Unit], Field(min_length=1)]] = {}
     bare: list[str] = []
     brackets: list[str] = []
     trailing: list[str] = []

@@ -126,10 +126,8 @@ def _check_feature(table: Table, field: Field, kind: str) -> None:
     if kind:
         _check_special(table, field, kind != "date_parts")
     elif field.kind == "list" and field.width is None:
-        raise table.refusal(
-            field.name,
-            "expected lists of numbers in the first rows, got none; leave it out with columns.exclude",
-        )
+        problem = "expected lists of numbers in the first rows, got none; leave it out with columns.exclude"
+        raise table.refusal(field.name, problem)
     elif not field.numeric:
         advice = f"; one_hot codes {field.kind}s" if field.codable else ""
         advice += "; date_parts makes numbers of it" if field.kind in ("date", "timestamp") else ""
@@ -290,10 +288,8 @@ def _as_asked(table: Table, columns: Columns) -> Columns:
     """Return the columns with dialects in which the user's options for this table replace those of the map."""
     if not columns.times and replace(table.asked, dates=()) == NOTHING_ASKED:
         return columns  # a shortcut for tables in memory: for a few rows, every millisecond counts
-    features = []
-    for column, field in zip(
-        columns.features, fields_of(table, (c.name for c in columns.features)), strict=True
-    ):
+    features, fields = [], fields_of(table, (column.name for column in columns.features))
+    for column, field in zip(columns.features, fields, strict=True):
         dialect, asked = column.dialect, table.asked
         if asked.nulls is not None:
             dialect = replace(dialect, nulls=asked.nulls)

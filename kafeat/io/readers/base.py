@@ -123,10 +123,7 @@ class Chunk(ABC):
 
     def located(self, invalid: InvalidValueError) -> DataError:
         """Return the error for an invalid value of this chunk, with its location."""
-        row = self.row_number(invalid.row)
-        return InvalidValueError(row, invalid.column, invalid.problem).located(
-            self.location, self.columns.names
-        )
+        return invalid.at(self.row_number(invalid.row)).located(self.location, self.columns.names)
 
     @abstractmethod
     def cells(self, row: int) -> list[Any]:

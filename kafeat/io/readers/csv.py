@@ -59,9 +59,8 @@ class UntypedReader(TextReader, KeyedReader):
     def _taking(self, where: list[int], wanted: Wanted) -> TakePassthrough:
         if not wanted.typed_passthrough:
             return lambda table, _start: table.select(where).rename_columns(list(wanted.keep))
-        types = {
-            self.fields[i].name: (self._type(i), self._dialect(i)) for i in indices_of(self, wanted.keep)
-        }
+        places = indices_of(self, wanted.keep)
+        types = {self.fields[i].name: (self._type(i), self._dialect(i)) for i in places}
         return lambda table, start: typed(self.location, table.select(where), types, start)
 
     def coding(self, names: Iterable[str]) -> Self:
@@ -138,9 +137,8 @@ class CsvReader(UntypedReader):
             if asked.encoding == _LATIN_1 and _CONTROLS.search(text.look(LOOK)):
                 name = encoding_of(text.head.decode(UTF8, "ignore").encode(_LATIN_1))
                 if name != "latin-1":
-                    raise self.error(
-                        f"expected text in latin-1, got control characters: --encoding {name} reads them"
-                    )
+                    got = "expected text in latin-1, got control characters"
+                    raise self.error(f"{got}: --encoding {name} reads them")
             if doubted and is_utf8(text.look(LOOK), asked.encoding):  # the encoding comes from a model
                 raise self.error(
                     f"expected text in {asked.encoding}, as the model was fitted on, got UTF-8: "
@@ -240,9 +238,8 @@ class CsvReader(UntypedReader):
             advice = f"; --delimiter {as_option(',' if self._delimiter == ';' else ';')} reads each line as one value"
         else:
             comma = ", such as 1,5," if self._delimiter == "," else ""
-            advice = (
-                f"; put values that hold the delimiter{comma} in quotes, or write the table with another one"
-            )
+            quotes = f"put values that hold the delimiter{comma} in quotes"
+            advice = f"; {quotes}, or write the table with another one"
         if b"\n" in rows and _STRAY_RETURN.search(re.sub(rb'"[^"]*"', b"", rows)):
             advice += "; a carriage return alone also ends a row: put a value that contains one in quotes"
         row = spell_row(int(ragged[1]) - 1 + done)

@@ -159,11 +159,8 @@ def guessed(names: Sequence[str], columns: Sequence[list[str]], asked: Asked) ->
     clear = [field.dialect for field in fields if not field.problem]
     decimals, groups = any(one.decimal == "," for one in clear), any(one.thousands == "," for one in clear)
     if decimals != groups:  # read an ambiguous 1,234 as the clear columns are read
-        told = replace(
-            asked,
-            decimal=asked.decimal or "," * decimals or None,
-            thousands=asked.thousands or "," * groups or None,
-        )
+        decimal, thousands = asked.decimal or "," * decimals or None, asked.thousands or "," * groups or None
+        told = replace(asked, decimal=decimal, thousands=thousands)
         again = zip(fields, columns, strict=True)
         fields = [_field(one.name, values, told) if one.problem else one for one, values in again]
     if any(field.dialect.decimal == "," for field in fields):
@@ -282,9 +279,8 @@ def _field(name: str, values: list[str], asked: Asked) -> Field:
         return _odd(number, texts, numbers)
     first = values[words[0]]
     shown = f"text ({first[:60]!r} in {spell_row(words[0])})"
-    return Field(
-        name, "text", None, shown, dialect=dialect, missing=missing, note=form.note or note_of(texts)
-    )
+    note = form.note or note_of(texts)
+    return Field(name, "text", None, shown, dialect=dialect, missing=missing, note=note)
 
 
 def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
@@ -367,9 +363,8 @@ def typed(
     """Convert the text columns of `table` to `types`: {name: (type, dialect)}. Raise DataError for an unfit value."""
     pairs = zip(types.items(), table.columns, strict=True)
     columns = [_typed(location, text, name, kind, start, dialect) for (name, (kind, dialect)), text in pairs]
-    return pa.Table.from_arrays(
-        columns, schema=pa.schema([(name, kind) for name, (kind, _) in types.items()])
-    )
+    schema = pa.schema([(name, kind) for name, (kind, _) in types.items()])
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _typed(

@@ -221,11 +221,8 @@ class KeyedReader(Reader):
     def add_keys(self, keys: Keys) -> None:
         known = {field.name for field in self.fields}
         if not self.positional:
-            self.keys = {
-                name: pa.scalar(value, pa.type_for_alias(kind))
-                for name, kind, value in keys
-                if name not in known
-            }
+            own = [(name, kind, value) for name, kind, value in keys if name not in known]
+            self.keys = {name: pa.scalar(value, pa.type_for_alias(kind)) for name, kind, value in own}
             added = (field_from(pa.field(name, value.type), None) for name, value in self.keys.items())
             self.fields = (*self.fields, *added)
 

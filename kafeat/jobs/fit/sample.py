@@ -365,9 +365,7 @@ class SampledFit:
         except InvalidValueError as refused:
             row = refused.row if sample.rows is None else int(sample.rows[refused.row])
             file, row = (self.place, row) if self.locate is None else self.locate(row)
-            raise InvalidValueError(row, refused.column, refused.problem).located(
-                file, columns.names
-            ) from None
+            raise refused.at(row).located(file, columns.names) from None
         except DataError as error:
             raise DataError(f"{self.place}: {error}") from None
 

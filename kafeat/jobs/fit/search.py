@@ -88,7 +88,7 @@ class Subset:
         try:
             yield
         except InvalidValueError as refused:
-            raise InvalidValueError(int(self.rows[refused.row]), refused.column, refused.problem) from None
+            raise refused.at(int(self.rows[refused.row])) from None
 
     @property
     def labels(self) -> Array:

@@ -22,7 +22,7 @@ _MOST_BINS, _NEVER = HIGH - 1, HIGH
 _NO_EDGE = 3e38
 _MOST_BYTES = 50_000_000
 # Each tree is grown on this share of the rows and of the columns (stochastic gradient boosting, Friedman 2002), but on
-# at most 64 columns or so. On images of 784 columns, this limit made fitting three times as fast and no less accurate.
+# at most about 64 columns. On images of 784 columns, this limit made fitting three times as fast and no less accurate.
 _SHARE, _COLUMNS = 0.8, 64
 # The most MB of histograms that LightGBM keeps per ensemble. For 2,000 columns or more, all leaves would need more.
 _HISTOGRAMS = 256.0
@@ -161,7 +161,7 @@ def load_library() -> Any:
 
 
 def _refuse_size(shape: tuple[int, int, int, int], D: int) -> None:
-    """Raise an error if arrays (folds, outputs, trees, nodes) would be too large, or a fold has fewer than D trees."""
+    """Raise an error if arrays (folds, outputs, trees, nodes) would be too large, or folds have fewer than D trees."""
     _, outputs, n_trees, nodes = shape
     if outputs * n_trees < D:
         raise DataError(

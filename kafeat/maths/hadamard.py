@@ -54,7 +54,7 @@ class HadamardTransform:
 
 
 def count_blocks(m: int, d: int) -> int:
-    """Return the number of blocks for m outputs. A block has as many rows as d padded to a power of two."""
+    """Return the number of blocks for m outputs. A block has p outputs, where p is d rounded up to a power of two."""
     return -(-m // padded_width(d))
 
 

@@ -78,7 +78,7 @@ class RowSample:
 
     @property
     def parts(self) -> list[Array]:
-        """The rows added so far, as one array (k, d) for each call of `add`, or fewer."""
+        """The rows added so far, with one array (k, d) for each call of `add`, or one for several merged calls."""
         return [part[2] for part in self._parts]
 
     def __len__(self) -> int:

@@ -71,7 +71,7 @@ class Score:
         return 0.0 if self.is_error else 1.0
 
     def stated(self, score: float) -> float:
-        """Return a score (higher is better) as it is usually reported, or the reverse: errors change their sign."""
+        """Convert a score (higher is better) to the form in which it is reported, or back: errors change their sign."""
         return -score if self.is_error else score
 
     def of(self, task: PredictionTask, predicted: Floats, labels: Array) -> float:

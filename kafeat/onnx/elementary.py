@@ -124,7 +124,7 @@ def blocks(rows: Floats) -> Iterator[Floats]:
 Parts = list[Value | None]
 """One array (n, rows, groups) per set size: Σ_S Π_{i ∈ S} x_i r_i over sets S of columns of a group. None means 0."""
 Merge = Callable[[Parts, Parts], Parts]
-"""Merges each group of columns with another one: returns the sums of both together from the sums of each."""
+"""Merges groups of columns in pairs: returns the sums of each pair from those of its two groups."""
 
 
 def sets_of_size(x: Value, rows: Floats, size: int) -> Value:

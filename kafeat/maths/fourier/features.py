@@ -41,7 +41,7 @@ WEIGHTS = parameter("fitted", "the same weight for every frequency, or weights f
 
 # If the distribution is not isotropic, learning starts from Sobol points, but only with at most this many inputs.
 _MOST_QMC_INPUTS = 2000
-# A matrix is faster than Hadamard transforms below this padded width, if the matrix has at most this many numbers.
+# Below this padded width, and with at most this many numbers, a matrix is faster than Hadamard transforms.
 _LEAST_STRUCTURED = 128
 _MOST_WRITTEN_OUT = 1 << 23
 

@@ -1,8 +1,8 @@
 """Frequency distributions of shift-invariant kernels, and the ways to draw from them.
 
-A continuous shift-invariant kernel is the characteristic function of its frequency distribution,
-k(x, y) = E_ω[cos ω·(x − y)] (Bochner). The distribution is isotropic (a direction times a radius) or a product of one
-per coordinate. Frequencies are rows of an (m, d) array. With `iid`, `orthogonal` or `qmc`, the features are unbiased.
+A continuous shift-invariant kernel is the characteristic function of its frequency distribution, k(x, y) =
+E_ω[cos ω·(x − y)] (Bochner). The distribution is isotropic (a direction times a radius) or a product of distributions
+of single coordinates. Frequencies are rows of an (m, d) array. `iid`, `orthogonal` and `qmc` give unbiased features.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _MOST_TARGETS = 128
 # A ridge regression on D features takes D³ operations, so wide features get fewer rows.
 _RIDGE_BUDGET, _LEAST_RIDGE_ROWS = 1e13, 1000
 
-# Multiples of γ, because the kernel's width is only the starting point of training.
+# Multiples of γ to start from. Training changes the width of the kernel, so the best start need not be γ itself.
 _STARTS = (0.1, 0.3, 1.0, 3.0)
 # Learning rates to try for ω, in units of a typical coordinate of ω.
 _RATES = (0.15, 0.5)

@@ -58,7 +58,7 @@ class CosineFeatures:
         out[:, :m] *= self._amplitudes
 
     def _by_loop(self, angles: Floats, out: Floats) -> bool:
-        """Write the features. Return False if there is no compiled loop, or an angle is NaN, which NumPy reports."""
+        """Write the features. Return False if there is no loop, or if an angle is not finite: NumPy then computes."""
         if self._loop is None:
             return False
         feature_major = is_feature_major(out)
@@ -95,7 +95,7 @@ class WaveLoop:
         return aligned(-(-rows // columns) * columns * self._frequencies.shape[1], self._dtype)
 
     def write(self, X: Floats, out: Floats, scratch: Floats) -> bool:
-        """Write the features of X (rows, d) into `out` (rows, 2m). Return False if an angle is NaN."""
+        """Write the features of X (rows, d) into `out` (rows, 2m). Return False if an angle is not finite."""
         X, m = np.ascontiguousarray(X), len(self._frequencies)
         feature_major = is_feature_major(out)
         left, right, columns = X, self._by_panel, m

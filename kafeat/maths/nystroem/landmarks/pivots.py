@@ -129,7 +129,7 @@ class PartialCholesky:
             self.enough = self._size + int(reached[0]) + 1 if len(reached) else None
 
     def chosen(self, pivots: list[int], m: int, rng: np.random.Generator) -> Indices:
-        """Return the rows of the pivots: as many as the tolerance needs, or else filled up to m by uniform draws."""
+        """Return the rows of the pivots: those that the tolerance needs. Without one, uniform draws fill up m rows."""
         rows = self._rows[np.array(pivots, dtype=np.intp)]
         if self._view.tolerance is None or not len(rows):
             return fill_up(rows, self._rows, m, rng)

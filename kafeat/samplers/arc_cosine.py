@@ -63,7 +63,7 @@ class _RectifiedTransform(Transform):
         self.n_features_out = n_components
         scale = np.sqrt(2.0 / n_components)
         self._order, self._m = order, m
-        # a step ignores the length of w, so the scale is applied after it
+        # the step function ignores the length of w, so its result is scaled
         self._directions = np.ascontiguousarray(directions * (scale if order else 1.0), dtype=dtype)
         self._step = dtype.type(scale)
         self._dtype = dtype

@@ -135,7 +135,7 @@ class _MonomialTransform(Transform):
 
 def _log_repeats(d: int, q: int) -> Floats:
     """Return −½ Σ log k_i! for the monomials of degree q, in their order."""
-    # A monomial is a sorted list of variables. One more in front extends the first run of equal ones, or starts a run.
+    # A monomial is a sorted list of variables. One more in front starts a run of equal variables, or extends the first.
     if not q:
         return np.zeros(1)
     logs, first, run = np.zeros(d), np.arange(d), np.ones(d, dtype=np.int64)

@@ -131,7 +131,7 @@ class _Sketch:
 
     @property
     def inputs(self) -> Floats:
-        """The factors for the sketch. The factor of the constant is 0 if the first outputs carry its terms exactly."""
+        """The factors for the sketch. That of the constant 1 is 0 if the first outputs carry its terms exactly."""
         factors = self.factors.copy()
         factors[:, -1] *= self.terms.constant is None
         return factors

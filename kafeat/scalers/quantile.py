@@ -36,7 +36,7 @@ class Quantile(Scaler):
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         n = len(sample.X)
-        # Rounded, because positions with rounding errors would put tiny intervals between equal values.
+        # Rounded, because rounding errors in positions would make quantiles that are equal differ a little.
         positions = np.linspace(0.0, n - 1.0, max(2, min(self.n_quantiles, n))).round(9)
         below = positions.astype(np.int64)
         share = positions - below

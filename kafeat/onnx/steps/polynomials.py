@@ -23,7 +23,7 @@ from kafeat.types import Array, State
 
 
 def emit_polynomial_features(fitted: FittedStep, x: Value) -> Value:
-    """Return every monomial, degree by degree. Each is a variable times a monomial of one degree less."""
+    """Return every monomial, degree by degree. A monomial is a variable times a monomial of one degree less."""
     step, d = cast(PolynomialFeatures, fitted.step), fitted.n_features_in
     lowest = 0 if step.coef0 > 0 else step.degree
     scaled = x * np.sqrt(float(fitted.state["gamma"]))

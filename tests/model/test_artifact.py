@@ -405,7 +405,7 @@ EDITS: dict[str, tuple[Any, Any, str]] = {
     "chunk_rows True": ("chunk_rows", True, ": expected a whole number"),
     "cast behind the last step": ("cast_after", 9, ": expected a whole number from 0 to …, got 9"),
     "config a list": ("config", [], ": steps: expected a non-empty list"),
-    "columns a list": ("columns", [], ": expected what a fit records"),
+    "columns a list": ("columns", [], ": expected an entry as `fit` writes it"),
     "columns twice": (twice, None, "columns.features: expected every name once"),
     "a column less": (lambda c: c["columns"]["features"].pop(), None, ".n_features_in: expected 3, got 4"),
     "no steps": ("steps", [], ": expected a list of at least one step"),

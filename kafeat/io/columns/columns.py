@@ -225,7 +225,7 @@ class Columns:
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(["columns", *map(str, first["loc"][:2])])
-            expected = f"expected what a fit records, got {spell(first['input'])} ({first['msg']})"
+            expected = f"expected an entry as `fit` writes it, got {spell(first['input'])} ({first['msg']})"
             raise ValueError(f"{place}: {expected}") from None
         columns = tuple(map(_column_from, of.features))
         columns = columns if of.dialect is None else of.dialect.given(columns)

@@ -228,7 +228,7 @@ def spell_time_problem(value: object, dialect: Dialect, cells: Cells = ANYWHERE)
     guess = guess_dates([value], Asked(nulls=dialect.nulls))
     forms = guess.problem.partition("--date-format ")[2] or shell_word(guess.form)
     if guess.share:
-        remedy = f"--date-format {forms} reads it, if all values are so; otherwise write all in one of the two forms"
+        remedy = f"--date-format {forms} reads it if all have this form; otherwise write all in one form"
     else:
         other = "--date-format names another form; " if re.search("[1-9]", value) else ""  # not 00/00/0000
         remedy = other + missed([value.strip()], dialect, cells)

@@ -263,7 +263,7 @@ def line_of_names(rows: Sequence[list[str]], first: int = 0) -> int:
     title = len(top) < width or (width > 2 and bool(top[0].strip()) and not any(map(str.strip, top[1:])))
     groups = width > 2 and [*map(str.strip, top)].count("") > 1  # titles of column groups have gaps
     below, beneath = [*rows, [], []][first + 1 : first + 3]
-    again = width > 2 and len(top) - len({*top} - {""}) > 1  # or repeat, unlike the names below them
+    again = width > 2 and len(top) - len({*top} - {""}) > 1  # such titles may also repeat, unlike names
     groups |= again and len({*below}) == len(below) and all(map(_WORDS.match, below))
     title |= groups and not all(map(_WORDS.match, beneath))
     for at in range(first + 1, min(len(rows), first + MOST_TITLES) if title and width > 1 else 0):

@@ -29,7 +29,7 @@ class ReadOnce(str):
 
 
 def refused(location: object, error: OSError) -> SystemRefusedError:
-    """Return the error for the user about an error of the operating system at a location."""
+    """Convert an error of the operating system at a location into one with a message for the user."""
     problem = os.strerror(error.errno) if error.errno else error
     return SystemRefusedError(f"{location}: {problem}", retry=may_pass(error))
 

@@ -120,7 +120,7 @@ def _has_text(kind: pa.DataType) -> bool:
 
 
 def written(kind: pa.DataType, format: Format) -> pa.DataType:
-    """Return the type in which a format stores a type. Categories become their values, except for text in Parquet."""
+    """Return the type in which a format stores values of a type. Categories become values, except texts in Parquet."""
     if not pa.types.is_dictionary(kind):
         return kind
     of_values = plain(pa.nulls(0, kind)).type

@@ -233,7 +233,7 @@ def test_malformed_plain(change):
     assert Columns.from_plain(plain).names == ("a",)
     with pytest.raises(ValueError, match="columns"):
         Columns.from_plain({**plain, **change})
-    with pytest.raises(ValueError, match="columns: expected what a fit records"):
+    with pytest.raises(ValueError, match="columns: expected an entry as `fit` writes it"):
         Columns.from_plain([])
 
 

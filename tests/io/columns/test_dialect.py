@@ -615,7 +615,9 @@ def test_what_a_map_records_of_text():
     ):  # fmt: skip
         with pytest.raises(ValueError, match=rf"columns\.dialect\.{key}: expected"):
             Columns.from_plain({**plain, "dialect": {**plain["dialect"], key: value}})
-    with pytest.raises(ValueError, match=r"columns\.dialect: expected what a fit records, got an empty list"):
+    with pytest.raises(
+        ValueError, match=r"columns\.dialect: expected an entry as `fit` writes it, got an empty list"
+    ):
         Columns.from_plain({**plain, "dialect": []})
 
 

@@ -543,7 +543,7 @@ def test_a_label_with_letters_or_dashes_next_to_its_numbers_is_read_by_the_remed
 def test_years_of_two_digits_that_are_read_as_later_ones_are_told(tuned):
     born = [f"{1 + i % 28:02}/0{1 + i % 9}/{1935 + i}" for i in range(N)]
     short = "a;b;y\n" + rows([one[:6] + one[8:] for one in born], HALVES, Y)
-    told = "'a': years of two digits are read as 1969 to 2068, such as 17/08/51 as 2051: if it is 1951, write all years"
+    told = "'a': years of two digits are read as 1969 to 2068, also in 17/08/51: write all with four"
     assert told in tuned(short, "y")[0]
     assert "years of two" not in tuned("a;b;y\n" + rows(born, HALVES, Y), "y")[0]
 

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import compress
 from typing import NamedTuple
 
@@ -84,7 +83,7 @@ _UNREAD = {
     "2024-02-29 12:30, or with an offset such as +01:00 in the place of the name of a zone",
 }
 """Patterns of texts that are not read as times or numbers, and the remark about a column of such texts."""
-_SOME, LEAST_TIMES, _LATE, _IN_2030 = 100, 0.9, 2050, "1893456000"
+_SOME, LEAST_TIMES, _LATE, _IN_2030 = 100, 0.9, 2_556_144_000.0, "1893456000"  # _LATE begins 2051
 MOSTLY = 0.5
 """Numbers are times if more than this share of a column has the form of times."""
 
@@ -201,15 +200,12 @@ def far_times(texts: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
 
 
 def late_year(texts: Sequence[str], dialect: Dialect) -> str:
-    """Return a note on years of two digits if one is read as after 2050, although it may be a year of birth."""
-    known = (
-        (word, datetime.fromtimestamp(seconds, UTC).year)
-        for word in map(str.strip, texts if "%y" in dialect.dates else ())
-        if not math.isnan(seconds := parse_time(word, dialect)[0])
+    """Return a note on years of two digits if one is read as a year after 2050, as those of births may be."""
+    words = map(str.strip, texts if "%y" in dialect.dates else ())
+    late = next((word for word in words if parse_time(word, dialect)[0] >= _LATE), "")
+    return f"years of two digits are read as 1969 to 2068, also in {late}: write all with four digits" * bool(
+        late
     )
-    word, year = next(((word, year) for word, year in known if year > _LATE), ("", 0))
-    read = f"years of two digits are read as 1969 to 2068, such as {word} as {year}"
-    return f"{read}: if it is {year - 100}, write all years with four digits" if word else ""
 
 
 def spell_time_problem(value: object, dialect: Dialect, cells: Cells = ANYWHERE) -> str:

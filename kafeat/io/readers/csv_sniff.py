@@ -311,10 +311,7 @@ def _odd(field: Field, texts: Sequence[str], numbers: Floats) -> Field:
 
 
 def _are_counted(texts: Collection[str]) -> bool:
-    """Return true if the digits after the points seem to be counted, as in the versions 1.8, 1.9, 1.10, 1.11 and 2.0.
-
-    The digits of decimals, such as 5 and 50 for 0.5 and 0.50, have larger gaps between them.
-    """
+    """Return true if the digits after the points seem to be counted, as in versions: 1.8, 1.9, 1.10, 1.11, 2.0."""
     counts = {int(match[1]) if match else 1000 for match in map(_VERSION.fullmatch, texts)}
     small, large, most = counts & {*range(1, 10)}, counts - {*range(10)}, max(counts)
     return bool(small) and 1 < len(large) > (most - 9) / 2 and len(counts) > most / 2

@@ -8,7 +8,7 @@ from shlex import join
 import numpy as np
 
 from kafeat.errors import counted, quoted, shell_word
-from kafeat.io.columns.fields import listed
+from kafeat.io.columns.fields import excluding, listed
 from kafeat.jobs.fit import label_names
 from kafeat.maths import PROPER, PredictionTask
 from kafeat.study.recommendation import COMMON
@@ -44,6 +44,7 @@ def notes(problem: Problem, search: Search, choice: Choice, constant: float) -> 
             )
     elif no_better:
         yield no_better
+    yield from _alone(table, goal)
     yield from _better_without_a_map(search, choice)
     if not split_by:
         yield from _not_at_random(table, goal.targets(table.labels))
@@ -102,6 +103,29 @@ def _better_without_a_map(search: Search, choice: Choice) -> Iterator[str]:
                 f"{search.stated(chosen)} on the same rows. They are more columns than you asked for, so they were not "
                 "chosen; a linear model on them needs no map."
             )
+
+
+# A column explains the label if R² is 1.0000, or if ranges of classes with at least so many rows do not overlap.
+_ALL, _LEAST_CLASS = 0.99995, 10
+
+
+def _alone(table: TunedTable, goal: PredictionTask) -> Iterator[str]:
+    """Yield a note on columns of which each explains the label: on a line, or by a range of values for each class."""
+    X, names, labels = table.without_texts.X, table.without_texts.names or (), table.labels
+    if labels.ndim > 1 or len(labels) < _LEAST_GROUPS:
+        return
+    with np.errstate(all="ignore"):
+        if goal.classes is None:
+            A, y = X - X.mean(axis=0), labels - labels.mean(dtype=np.float64)
+            told = np.square(y @ A) > _ALL * np.square(A).sum(axis=0) * np.square(y).sum()
+        else:
+            numbers = goal.numbers(labels)
+            rows = [X[numbers == one] for one in np.unique(numbers)]
+            low, high = (np.sort([end(one, axis=0) for one in rows], axis=0) for end in (np.min, np.max))
+            told = (low[1:] > high[:-1]).all(axis=0) & (min(map(len, rows)) >= _LEAST_CLASS)
+    if found := [str(name) for name, one in zip(names, told, strict=False) if one]:
+        enough = f"One column is enough to predict the label without error: {' or '.join(found[:8])}."
+        yield f"{enough} What follows from the label must not be a feature{excluding(found)}."
 
 
 # If trials learned from a smaller share of the rows than this, a note explains that more rows are probably better.

@@ -101,6 +101,18 @@ def test_a_label_of_noise_is_told(classes):
     assert f"by more than noise (two standard errors, {2.0 * tuning.error:.4f})." in said
 
 
+@pytest.mark.parametrize(("leak", "label"), [
+    (X[:, 0], 0.9 * X[:, 0] + 3.0), (np.round(X[:, 0], 4), X[:, 0]),
+    (np.where(X[:, 0] > 0.0, "paid", "open"), X[:, 0] > 0.0)
+])  # fmt: skip
+def test_a_column_that_predicts_the_label_without_error_is_told(leak, label):
+    table = pa.table({"a": X[:, 1], "b": X[:, 2], "leak": leak, "y": label.astype(float)})
+    told = "One column is enough to predict the label without error: leak. What follows from the label must not be a "
+    assert f"{told}feature; --exclude leak leaves this column out." in quick(table, "y", trials=1).notes
+    noisy = table.set_column(2, "leak", pa.array(X[:, 0] + 0.01 * X[:, 1] * (label != label[0])))
+    assert not any("without error" in note for note in quick(noisy, "y", trials=1).notes)
+
+
 def test_three_hundred_classes():
     labels = np.repeat([f"c{i}" for i in range(300)], 4)
     rng = np.random.default_rng(0)

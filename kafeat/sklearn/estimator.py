@@ -17,10 +17,11 @@ from kafeat.jobs.fit.fit import columns_of
 from kafeat.jobs.fit.labels import check_label_array
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.model.feature_map import FeatureMap as FittedMap
-from kafeat.sklearn.map_estimator import MapEstimator, NamedFeatures, as_value_errors, checked_labels
+from kafeat.sklearn.map_estimator import MapEstimator, NamedFeatures, as_value_errors, checked_labels, hinted
 from kafeat.types import Array, Floats
 
 
+@hinted
 @dataclass(eq=False, repr=False, kw_only=True)
 class FeatureMap(NamedFeatures, TransformerMixin, MapEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Explicit kernel features z with z(x)·z(y) ≈ k(x, y), as a transformer for pipelines and searches.

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
+from functools import partial, wraps
 from typing import Any, ClassVar, Self, TypeVar
 
 import joblib
@@ -112,6 +112,13 @@ def changed(steps: object, changes: Mapping[str, Any]) -> list[tuple[str, Recipe
 
 def recipes_of(steps: object, taken: Sequence[str]) -> list[Any]:
     """Return the steps as in a config. Refuse a name in `taken`, or one with two underscores."""
+    for i, entry in enumerate(steps if isinstance(steps, list | tuple) else [steps] * hasattr(steps, "fit")):
+        if _pair(entry) is None:
+            found = entry[1] if isinstance(entry, list | tuple) and len(entry) == 2 else entry
+            raise UsageError(
+                f"steps[{i}]: expected a kind or a recipe, got {spell(found)}: put transformers of scikit-learn into a "
+                "pipeline, as in make_pipeline(StandardScaler(), FeatureMap(…))"
+            )
     recipes = named(steps)
     odd = next(filter(_is_no_step, recipes.values()), None)
     if not recipes or odd is not None:
@@ -155,6 +162,23 @@ def seed_of(random_state: Any) -> Any:
     copy = np.random.RandomState()
     copy.set_state(random_state.get_state())
     return int(copy.randint(2**31 - 1))
+
+
+def hinted(kind: type[R]) -> type[R]:
+    """Make an estimator's TypeError about an unknown keyword explain where parameters of steps belong."""
+    estimator: Any = kind
+    made = estimator.__init__
+
+    @wraps(made)  # scikit-learn reads the parameters of an estimator from this signature
+    def with_hint(self: Any, *args: Any, **params: Any) -> None:
+        try:
+            made(self, *args, **params)
+        except TypeError as error:
+            remedy = "parameters of a step belong to its recipe: {'kind': 'nystroem', 'n_components': 64}"
+            raise TypeError(f"{type(self).__name__}: {str(error).partition('() ')[2]}; {remedy}") from None
+
+    estimator.__init__ = with_hint
+    return kind
 
 
 @dataclass(eq=False, repr=False)
@@ -275,10 +299,11 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         """Use at most as many landmarks as there are rows. If the user asked for more, warn as scikit-learn does."""
         sizes = [size for size in (n_rows, config.fit_rows) if isinstance(size, int)]
         recipes = [step.recipe(live=True) for step in config.steps]
-        asked = limit_landmarks(recipes, min(sizes)) if sizes else None
-        if asked is None:
+        if not sizes or limit_landmarks(recipes, min(sizes)) is None:
             return config
-        if self.steps is not None or self.config is not None:
+        own = [{"kind": step.kind, **step.model_dump(include=step.model_fields_set)} for step in config.steps]
+        asked = limit_landmarks(own, min(sizes))
+        if asked is not None:
             warnings.warn(
                 f"nystroem: expected at least as many rows as landmarks ({asked:,}), got {min(sizes):,}: n_components "
                 "is lowered to the number of rows",

@@ -10,14 +10,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 
 from kafeat.config import Config
-from kafeat.contract.step import Step
 from kafeat.errors import UsageError
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.registry import build_step
-from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels
+from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels, hinted
 from kafeat.types import Array, Floats
 
 
+@hinted
 @dataclass(eq=False, repr=False, kw_only=True)
 class _PredictingEstimator(MapEstimator):
     """The base of the classifier and the regressor."""
@@ -30,12 +30,13 @@ class _PredictingEstimator(MapEstimator):
     def _config(self) -> Config:
         """Return the config with the task of this estimator. If its steps have no predictor, ridge is added."""
         config = super()._config()
-        predictor: Step = build_step({"kind": "ridge"}) if config.predictor is None else config.predictor
-        task = predictor.recipe()["task"]
-        if task not in ("auto", self._task):
-            raise UsageError(f"{predictor.kind}: task: expected auto or {self._task}, got {task}")
-        plain = {**predictor.recipe(), "task": self._task}
-        return config.model_copy(update={"steps": (*config.map_steps, build_step(plain))})
+        last, task = config.predictor, self._task
+        if last is not None and last.classes_only and task == "regression":
+            raise UsageError(f"steps: expected ridge, which predicts numbers, got {last.kind} for classes")
+        recipe = {"kind": "ridge", "task": "auto"} if last is None else last.recipe()
+        if recipe["task"] not in ("auto", task):
+            raise UsageError(f"{recipe['kind']}: task: expected auto or {task}, got {recipe['task']}")
+        return config.model_copy(update={"steps": (*config.map_steps, build_step({**recipe, "task": task}))})
 
     def predict_interval(self, X: Any, level: float = 0.9) -> Array:
         """Return intervals, or sets of classes, that contain the labels of rows X (n, d) with a probability of `level`.

@@ -20,12 +20,12 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kafeat
 from kafeat.errors import DataError, KafeatWarning, UsageError
-from kafeat.sklearn import FeatureMap, FeatureMapRegressor
+from kafeat.sklearn import FeatureMap, FeatureMapClassifier, FeatureMapRegressor
 
 PROJECTION = {"kind": "projection", "n_components": 5}
 Y = load_digits().target
@@ -290,6 +290,9 @@ def test_there_are_no_more_landmarks_than_rows(digits: np.ndarray) -> None:
         np.testing.assert_array_equal(batch.transform(digits), fitted.transform(digits))
     assert fitted.transform(digits).shape == (1797, 10)
     assert batch.partial_fit(digits[10:30]).transform(digits).shape == (1797, 20)
+    with warnings.catch_warnings(action="error"):  # nobody asked for 512 landmarks
+        FeatureMap("nystroem").fit(digits[:10])
+        FeatureMap(config={"steps": ["standardize", "nystroem"]}).fit(digits[:10])
 
 
 @pytest.mark.parametrize("missing", [np.nan, None, "NA"])
@@ -466,6 +469,20 @@ def test_what_is_confused_with_steps_gets_the_keyword_that_takes_it(kind: type, 
     match = "^steps: expected a kind, a recipe, or a list of them, got .*: a config or its path is given as config="
     with pytest.raises(ValueError, match=match):
         kind(CONFUSED[name]).fit([[1.0], [2.0]], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("steps", [MinMaxScaler(), [MinMaxScaler(), "pca"], [("a", MinMaxScaler()), "pca"]])
+def test_transformers_of_scikit_learn_are_no_steps(steps: object) -> None:
+    told = r"^steps\[0\]: expected .*, got a value of type MinMaxScaler: .* make_pipeline\("
+    with pytest.raises(UsageError, match=told):
+        FeatureMapRegressor(steps).fit([[1.0], [2.0]], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("kind", [FeatureMap, FeatureMapClassifier, FeatureMapRegressor])
+def test_a_parameter_of_a_step_as_a_keyword_is_told_where_it_belongs(kind: type) -> None:
+    told = rf"^{kind.__name__}: got an unexpected .* 'gamma'; parameters of a step belong to its recipe: \{{'kind"
+    with pytest.raises(TypeError, match=told):
+        kind("nystroem", gamma=1.0)
 
 
 def test_what_is_confused_with_a_config_or_a_model_is_named() -> None:

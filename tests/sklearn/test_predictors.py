@@ -129,6 +129,10 @@ def test_steps_of_another_task_are_refused(digits):
     y = load_digits().target
     with pytest.raises(UsageError, match="ridge: task: expected auto or regression, got classification"):
         FeatureMapRegressor([SMALL, {"kind": "ridge", "task": "classification"}]).fit(digits, y)
+    told = "steps: expected ridge, which predicts numbers, got logistic for classes"
+    for config in (["pca", "logistic"], ["pca", {"kind": "logistic", "task": "classification"}]):
+        with pytest.raises(UsageError, match=told):
+            FeatureMapRegressor(config=config).fit(digits, y)
     with pytest.raises(UsageError, match="expected the steps of a map, got the predictor ridge: use"):
         FeatureMap([SMALL, "ridge"]).fit(digits, y)
 

@@ -49,13 +49,15 @@ def with_split_by(config: Config, split_by: str | None) -> Config:
 def with_selection(config: Config, exclude: str | Sequence[str], only: str | Sequence[str]) -> Config:
     """Return the config without the columns in `exclude`, or with only those in `only`: lists, or texts like `a,b`."""
     without, chosen = (
-        [name.strip() for name in (given.split(",") if isinstance(given, str) else given)]
+        [str(name).strip() for name in (given.split(",") if isinstance(given, str) else given)]
         for given in (exclude, only)
     )
     if without and chosen:
         raise UsageError("--exclude: expected no --only with it, got both")
     if not (without or chosen):
         return config
+    if "" in (*without, *chosen):
+        raise UsageError(f"--{'exclude' if without else 'only'}: expected names of columns, got an empty one")
     include = chosen or [name for name in config.columns.include if name not in without]
     columns = {"include": include} if include else {"exclude": [*config.columns.exclude, *without]}
     columns = {key: list(dict.fromkeys(names)) for key, names in columns.items()}

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import kafeat
-from kafeat.errors import KafeatWarning
+from kafeat.errors import KafeatWarning, UsageError
 from kafeat.io.columns.fields import are_numbers
 
 CONFIG = "columns: {exclude: [label]}\nsteps: [{kind: minmax}]\n"
@@ -155,3 +155,9 @@ def test_python_warns_of_text_that_is_left_out():
         warnings.simplefilter("error")
         kafeat.fit({**recipe, "columns": {"exclude": ["city"]}}, table, label="y", split="part")
         kafeat.fit({"steps": [{"kind": "one_hot", "columns": ["city"]}]}, table, label="y", split="part")
+
+
+@pytest.mark.parametrize(("name", "given"), [("exclude", "c0,"), ("only", ["c0", " "])])
+def test_columns_without_a_name_are_refused(name, given):
+    with pytest.raises(UsageError, match=f"^--{name}: expected names of columns, got an empty one$"):
+        kafeat.fit(["minmax"], [[1.0, 2.0], [2.0, 3.0]], **{name: given})

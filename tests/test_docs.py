@@ -130,6 +130,20 @@ def test_commands_of_the_pages_work_as_printed(page, folder, monkeypatch, capfd)
         assert done.returncode == 0, done.stderr
 
 
+def test_the_first_models_of_scikit_learn_have_the_printed_scores(folder):
+    """The whole page is slow, because it searches a config for each fold."""
+    for package in ("pandas", "sklearn"):
+        pytest.importorskip(package)
+    texts = blocks((ROOT / "docs/scikit_learn.md").read_text(), "python")[:2]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(texts)], capture_output=True, text=True, timeout=120
+    )
+    assert re.findall(r"\)  # (0\.\d\d)$", texts[1], flags=re.M) == [
+        f"{float(score):.2f}" for score in done.stdout.split()
+    ]
+    assert len(done.stdout.split()) == 2
+
+
 def runnable(texts):
     """Those of the blocks whose packages are there."""
     for text in texts:

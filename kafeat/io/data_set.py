@@ -66,7 +66,7 @@ class Parts:
     pattern: str = ""
 
     def would_hold(self, location: Location, folder: bool) -> bool:
-        """Return true if a file at a location would also be a part or, with `folder`, if any file below it would be."""
+        """Return true if a new file would be a part. With `folder`, return true if a new folder could hold parts."""
         if self.folder is None:
             return False
         inner, base = location.identity, self.folder.identity
@@ -92,7 +92,7 @@ def is_data_set(location: Location) -> bool:
 def _is_table(location: Location) -> bool:
     """Return true for a .txt file that is a table: its first line has several fields and does not name a file.
 
-    Fields may be separated by blanks if the next line has as many, and the lines do not end like names of data files.
+    Fields may be separated by blanks if the next line has as many fields, and no line ends like names of data files.
     """
     if not location.path.lower().endswith(".txt"):
         return False
@@ -184,8 +184,8 @@ def _with_keys(parts: list[Part]) -> Iterator[Part]:
 def renamed(parts: Iterable[Part], format: str | None, input_format: str | None) -> list[Part]:
     """Return the parts with their names in an output of `format`: a.csv becomes a.parquet.
 
-    Without `format`, a part keeps its own format, or becomes Parquet if its own is sparse. Two parts with the
-    same name are an error.
+    Without `format`, a part keeps its own format, but a part of a sparse format becomes Parquet. Two parts with
+    the same name are an error.
     """
     out: dict[str, Part] = {}
     for part in parts:

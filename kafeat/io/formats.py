@@ -22,7 +22,7 @@ class Format:
     title: str
     """Name in messages."""
     endings: tuple[str, ...]
-    """Suffixes, such as `.csv`. Text formats also have them with .gz or .zst: see `suffixes`."""
+    """Suffixes, such as `.csv`. Text formats add .gz and .zst to them: see `suffixes`."""
     writer: str
     """Module and class of the writer, below `kafeat.io`; `reader` has the same form."""
     reader: str
@@ -33,7 +33,7 @@ class Format:
     delimited: bool = False
     """True for text with a delimiter between columns, and with a header unless the user says there is none."""
     piped: bool = False
-    """True if it can be read from standard input and written to standard output."""
+    """True if the format can be read from standard input and written to standard output."""
     counted: bool = False
     """True if files always store their number of rows."""
     split: bool = False
@@ -43,7 +43,7 @@ class Format:
     sparse: bool = False
     """True if files store only nonzero numbers. An output has such a format only if the user names it."""
     lists: bool = True
-    """True if `--layout list` is allowed: one column of lists stores all features. For NPY it changes nothing."""
+    """True if `--layout list` is allowed: one column of lists has all features. NPY is the same either way."""
     passthrough: Literal["columns", "label", "none"] = "columns"
     parquet_types: bool = False
     """True if the format has the types of Parquet, which include categories of text, but not times in seconds."""
@@ -96,7 +96,7 @@ _SUFFIXES = {suffix: format for format in FORMATS.values() for suffix in format.
 
 
 def format_of(location: Location, given: str | None = None, option: str = "--output-format") -> Format:
-    """Return the format named `given`, or that of the suffix; `-` is CSV. Errors recommend `option` to name one."""
+    """Return the format `given` or, if that is None, the format of the suffix (CSV for `-`). Errors advise `option`."""
     if given is not None:
         if given not in FORMATS:
             raise UsageError(f"{location}: expected a format of {', '.join(FORMATS)}, got {given!r}")
@@ -138,7 +138,10 @@ def format_of_stream(head: bytes) -> Format:
 
 
 def format_of_part(place: Location, input_format: str | None, output_format: str | None) -> Format:
-    """Return the format of a part's output: `output_format` or, by default, that of its input (Parquet if sparse)."""
+    """Return the format in which a part is written: that of `output_format`.
+
+    If `output_format` is None, keep the format of the input, but write Parquet for a sparse input.
+    """
     own = format_of(place, input_format, "--input-format")
     return FORMATS[output_format or ("parquet" if own.sparse else own.name)]
 

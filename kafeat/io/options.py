@@ -405,14 +405,14 @@ class WritingOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions(FeatureOptions, WritingOptions):
-    """Options for writing a file of features or predictions, and what its run adds.
+    """Options for writing a file of features or predictions: those of the base classes, and these attributes.
 
     Attributes:
         keep: Passthrough columns, which are copied unchanged; None copies all columns.
         overwrite: True replaces an existing file, False raises an error.
         interval: Probabilities of the intervals, or sets of classes, that accompany predictions.
         sweep: True removes temporary files that killed writers of the same file have left.
-        guard: Returns a context manager in which the file gets its name. It may raise an error to prevent that.
+        guard: Returns a context manager in which the file gets its name. If entering it fails, the file has none.
     """
 
     keep: Sequence[str] | None = ()

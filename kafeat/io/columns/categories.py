@@ -28,7 +28,7 @@ from kafeat.io.columns.values import plain
 from kafeat.types import Array, Floats
 
 UNKNOWN = -1.0
-"""The code of an unknown or missing category, if the step accepts such categories. Otherwise the code is NaN."""
+"""The code of unknown and missing categories if the step accepts them. If the step rejects them, the code is NaN."""
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?(e[-+][0-9]{1,3})?", re.IGNORECASE)
 _POINT_ZERO = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
@@ -41,7 +41,7 @@ class Categories:
     """The vocabulary of a column, in the order of its codes. `lenient` accepts unknown and missing categories.
 
     An empty text in `values` stands for a missing category. With `rest`, `values` are only the frequent categories, and
-    all others share the code after the last one.
+    all other categories share the code `len(values)`.
     """
 
     values: tuple[str, ...]
@@ -64,7 +64,7 @@ class Categories:
         return {n: code for code, n in enumerate(numbers) if n is not None and counts[n] == 1}
 
     def codes(self, values: pa.Array) -> Codes:
-        """Return a code for every value, and NaN for an invalid value."""
+        """Return the codes (n,) of values. The code of an invalid value is NaN."""
         return _codes(values, self._known, self._code)
 
     def _code(self, category: str | None) -> float:
@@ -79,7 +79,7 @@ class Categories:
         return code
 
     def problem(self, value: object) -> str:
-        """Return the message about a value whose code is NaN, because it is invalid."""
+        """Return the message about an invalid value, whose code is NaN."""
         return _problem(value) or (
             f"expected one of the {len(self.values)} categories of the fit, got {_spell(value)}; "
             "one_hot with unknown: ignore accepts others"
@@ -142,13 +142,13 @@ class Vocabulary:
         return code
 
     def problem(self, value: object) -> str:
-        """Return the message about a value whose code is NaN, because it is invalid."""
+        """Return the message about an invalid value, whose code is NaN."""
         return _problem(value) or f"expected a category, got {_spell(value)}"
 
     def settled(self, codes: Floats) -> tuple[Categories, Floats]:
-        """Return the sorted categories, and the final codes of the rows of the fit sample with these preliminary codes.
+        """Return the sorted categories and the final codes. `codes` (n,) are the preliminary codes of the fit sample.
 
-        Categories are sorted by value if all are numbers, otherwise as text.
+        Categories are sorted by value if all are numbers, and as text if some are not.
         """
         spelled = {code: category for category, code in self._known.items()}
         known = codes >= 0.0
@@ -191,7 +191,7 @@ def spelled(values: pa.Array) -> Array:
 
 
 def _codes(values: pa.Array, known: Mapping[Any, int], code: Callable[[str | None], float]) -> Codes:
-    """Return the code of every value (n,): `known[value]` if there is one, else the result of `code(spelling)`."""
+    """Return the code of every value (n,): `known[value]`, or `code(spelling)` if `known` lacks the value."""
     values = _coded(values)
     table: list[float | None] = []
     for value in _builtins(values.dictionary):
@@ -207,7 +207,7 @@ def _coded(values: pa.Array) -> pa.DictionaryArray:
     if pa.types.is_dictionary(values.type):
         used = values.indices.dictionary_encode()
         return pa.DictionaryArray.from_arrays(used.indices, plain(values.dictionary).take(used.dictionary))
-    if pa.types.is_float16(values.type):  # Arrow cannot dictionary-encode these
+    if pa.types.is_float16(values.type):  # Arrow cannot dictionary-encode float16
         different, places = np.unique(values.to_numpy(zero_copy_only=False), return_inverse=True)
         values = pa.array(np.array([float(str(value)) for value in different])[places])
     return values.dictionary_encode()
@@ -222,7 +222,7 @@ def _builtins(values: pa.Array) -> list[Any]:
 
 
 def _category(value: object) -> str | None:
-    """Return the spelling of a value, and None for a missing one."""
+    """Return the spelling of a value, and None for a missing value."""
     if value is None or value != value:
         return None
     if isinstance(value, bool):

@@ -28,9 +28,9 @@ from kafeat.types import Array, Floats
 
 @dataclass(frozen=True)
 class Column:
-    """A feature column: one number per row, a list of `width` numbers, a category as its code, or a time in seconds.
+    """A feature column. A row has a number, a list of `width` numbers, a category (as its code), a time or a text.
 
-    It may also be a text, whose features are the counts of its n-grams. `dialect` is how text files write its values.
+    Times are in seconds. A text has counts of its n-grams as features. `dialect` is how text files write the values.
     """
 
     name: str
@@ -70,11 +70,11 @@ class Columns:
     input_width: int | None
     missing: bool = False
     groups: frozenset[str] = frozenset()
-    """Names of the features that decide the folds (group, split_by). If one is absent, the error explains this."""
+    """Names of the features that decide the folds (group, split_by). If one is absent, the error explains its role."""
 
     @property
     def n_features(self) -> int:
-        """The number of features in the columns. A list counts with its length."""
+        """The number of features in the columns. A list of 3 numbers counts as 3 features."""
         return sum(column.n_features for column in self.features)
 
     @property
@@ -169,7 +169,7 @@ class Columns:
                 column.categories.use(numbers_of(X)[:, place.start])
 
     def forget(self, sample: Sequence[Floats]) -> None:
-        """Make vocabularies with too many categories forget those that do not occur in `sample`, arrays (n, d)."""
+        """Make vocabularies with too many categories forget categories that `sample`, arrays (n, d), lacks."""
         for column, place in zip(self.numbers.features, self.numbers.places, strict=True):
             if isinstance(column.categories, Vocabulary) and column.categories.crowded:
                 codes = [numbers_of(X)[:, place.start] for X in sample]

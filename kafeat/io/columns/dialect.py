@@ -21,7 +21,7 @@ ISO = "%Y-%m-%d"
 SECONDS = "%s"
 """The form of times that are seconds since 1970."""
 EPOCHS = {SECONDS: 1.0, "%Q": 1000.0}
-"""The forms of times that are numbers since 1970, and how many units make a second: %Q are milliseconds."""
+"""The forms of times that are numbers since 1970, and how many of their units are in a second: 1000 for %Q."""
 KEEP, UTC = "keep", "UTC"
 """Values of `timezone` that are not names: `keep` reads hours without their offset, `UTC` converts them to UTC."""
 
@@ -42,11 +42,11 @@ _READ = re.compile(
 )
 _WORTH = re.compile(rf"(.+)=([+-]?[0-9]+(?:\.[0-9]+)?{_EXPONENT})")
 CODE = "[0-9]{2,}[eE][0-9]+"
-"""The pattern of codes such as 98E02, which are not numbers: a program would write that number 9.8E+03."""
+"""The pattern of codes such as 98E02, which are not numbers: a program would write 98E02 as 9.8E+03."""
 
 
 def check_delimiter(delimiter: str) -> str:
-    """Return the delimiter, or raise ValueError unless it is one character that can separate fields."""
+    """Return the delimiter. Raise ValueError if it is not a single character that can separate fields."""
     if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
         raise ValueError(f"expected one character, got {delimiter!r}")
     return delimiter
@@ -197,7 +197,7 @@ OLD = Dialect(nulls=("-",), dates="", timezone=UTC)
 
 @dataclass(frozen=True)
 class Asked:
-    """The parts of a dialect that the user's options give. The others come from a map, or are guessed."""
+    """The parts of a dialect that the user's options give. The other parts come from a map, or are guessed."""
 
     nulls: tuple[str, ...] | None = None
     decimal: str | None = None
@@ -228,8 +228,8 @@ class Asked:
         """Return the recorded dialect of numbers with the user's options applied.
 
         Marks for decimals and thousands come from `found`, the guess for this column, if the recorded ones are the
-        defaults or contradict the options. Recorded units stay, because the options may name units of other columns;
-        without recorded units, those of the options apply. Brackets and a trailing minus are read if `found` has them.
+        defaults or contradict the options. Recorded units stay, because the options may name units of other columns.
+        Without recorded units, the units of the options apply. Brackets and a trailing minus count in either dialect.
         """
         mark = recorded.decimal
         knows = recorded.dressed or mark == ","

@@ -26,7 +26,7 @@ class Field:
     """A column of a table. `width` is the length of its lists, or None if that is unknown.
 
     `spelled` names the type in messages. `code` is a value of a number field that is probably a code, such as 01067,
-    and `markers` are numbers in it that may stand for missing values, such as -999. Numbers in text have a `dialect`, a
+    and `markers` are its numbers that may stand for missing values, such as -999. Numbers in text have a `dialect`, a
     `problem` if their dialect is ambiguous, and counts of the words for `missing` values. `note` is the reason why text
     that looks like numbers is not read as numbers. `zone` is the time zone of timestamps that are instants.
     """
@@ -84,7 +84,7 @@ class Table:
     odd_rows: str = ""
     """A sentence about unusual rows, such as rows with another number of fields."""
     filling: str = ""
-    """A command that writes `none` into empty fields of the column NUMBER, counted from 1. Empty if there is none."""
+    """A command that writes `none` into empty fields of column NUMBER (from 1). Empty if values have quotes."""
 
     def describe_as(self, other: Table) -> None:
         """Copy all attributes of another table except its location and number of rows."""
@@ -114,7 +114,7 @@ class Table:
         )
 
     def first_texts(self, name: str) -> Sequence[str]:
-        """Return the first values of a column of text. Readers of text override this, so here it is empty."""
+        """Return the first values of a column of text. Only readers of text know them, so here the result is empty."""
         return ()
 
     def expect(self, absent: Sequence[str]) -> None:
@@ -130,14 +130,14 @@ class Table:
         return self.refusals({column: problem})
 
     def refusals(self, problems: Mapping[str, str]) -> DataError:
-        """Return one error with the problems of all columns, or only with a wrong encoding, which can cause them."""
+        """Return one error with all problems. If the encoding is wrong, name only that, as it can cause the others."""
         lines = [f"column {quoted(column)}: {problem}" for column, problem in problems.items()]
         lines = [self.misread] if self.misread else lines
         return DataError("\n".join(f"{self.location}: {line}" for line in lines))
 
 
 class Cells(NamedTuple):
-    """A table and the name of one of its columns, from which messages make their advice."""
+    """A column, as its table and its name. Its first values are the basis of advice in messages."""
 
     table: Table = Table()
     name: str = ""
@@ -182,7 +182,7 @@ def require(table: Table, requested: Iterable[str], origin: str | None = None) -
 
 
 def null_options(table: Table, words: Sequence[str]) -> str:
-    """Return options that declare words as missing, including the words in use, which the options would replace."""
+    """Return options that declare these words as missing, and also the words in use, which options would replace."""
     used = [*words, *(table.asked.nulls or ()), *(word for one in table.fields for word in one.missing)]
     # An option need not name NaN, which always counts as missing.
     return options(
@@ -201,7 +201,7 @@ def kept_as_text(name: str) -> str:
 
 
 def as_spelled(table: Table, requested: Iterable[str]) -> list[str]:
-    """Return the names as the table spells them: spaces around a name count only if the table has them."""
+    """Return the names. If the table has a name only without the spaces around it, remove these spaces."""
     known = {field.name for field in table.fields}
     return [name if name in known or name.strip() not in known else name.strip() for name in requested]
 
@@ -217,7 +217,7 @@ def refuse_slips(table: Table, absent: Iterable[str], features: Iterable[str], o
 
 
 def excluding(names: Iterable[str]) -> str:
-    """Return advice to leave columns out, or an empty text if no name fits on a command line."""
+    """Return advice with --exclude and the names that this option can spell, or an empty text if it can spell none."""
     columns = [name for name in names if name and "," not in name and shown(name) == name]
     which = "this column" if len(columns) == 1 else "these columns"
     return f"; --exclude {shell_word(','.join(columns))} leaves {which} out" if columns else ""
@@ -255,7 +255,7 @@ def _folder(table: Table, missing: Sequence[str], free: Sequence[str], origin: s
 
 
 def _advice(table: Table) -> str:
-    """Return advice if the first line was read as names, but looks like a row of data or was not split."""
+    """Return advice if the first line was read as names, but the line looks like a row of data, or was not split."""
     known = [field.name for field in table.fields]
     if lacks_names(table):
         return "; is the first line a row (--no-header)?"
@@ -302,9 +302,10 @@ def is_harmful(name: str) -> bool:
 
 
 def lacks_names(table: Table) -> bool:
-    """Return true if the names look like a row of data: names of number columns are numbers.
+    """Return true if the names look like a row of data, because all columns of numbers have numbers as names.
 
-    One such name is enough if the name of a text column occurs among the first values of that column.
+    At least two columns of numbers are needed. One is enough if the table has no other column, or if the name of a
+    text column is also among its first values.
     """
     counts = Counter(field.name for field in table.fields)
     texts = [field.name for field in table.fields if not field.numeric and counts[field.name] == 1]

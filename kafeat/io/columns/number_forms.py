@@ -35,14 +35,14 @@ _PARTED = re.compile(
 _ODD = r"[0-9()+\-−]"
 _MONTH = r"[^\W\d]{3,}[-., /]{0,3}(?:19|20)?[0-9]{2}\b"
 _TAIL = re.compile(rf"[^0-9()]*{_CORE}{_GAP}(?!{_MONTH})([^\W\d].*|[%‰°€$£/(+]\D+[0-9]?|[+^]|:{DASH})")
-"""A number and the text after it, unless that is a month and a year."""
+"""A number and the text after the number. The text must not be a month with a year."""
 _LED = re.compile(r"([^\W\d_]{1,3})[0-9]")
-"""The letters before a number in T21, a rank that is tied, or in V45, a code."""
+"""The letters before a number, such as the T of T21 (a tied rank) or the V of V45 (a code)."""
 _LONGEST_UNIT, _NEARLY_ALL = 20, 0.9
 _MOST_WORDS = 6
 """Largest number of words of a column that a message lists."""
 _LONGEST = 200
-"""Longer texts are not numbers, and matching them could take very long."""
+"""Texts of more characters are not read as numbers, because matching them could take very long."""
 _LEAST_LARGE = 3
 """At least this many numbers such as 1,234, next to whole numbers below 1,000, show that a mark separates thousands."""
 _SOME = 100
@@ -96,7 +96,7 @@ class _Word(NamedTuple):
     core: str
     units: tuple[str, ...]
     known: bool
-    """True if an option names the unit, or its text can only be a unit, such as kg."""
+    """True if an option names the unit, or if the text of the unit, such as kg, can only be a unit."""
     brackets: bool
     trailing: bool
     """True if a minus follows the number."""
@@ -105,7 +105,7 @@ class _Word(NamedTuple):
 
     @property
     def of_amount(self) -> bool:
-        """True if the value is surely an amount: its unit is known, or it is money followed by more text."""
+        """True if the value is surely an amount: its unit is known, or it has two units, as in $ 5 per hour."""
         return self.known or len(self.units) > 1
 
 
@@ -126,7 +126,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm:
         given = sum(share for units, share in shares.items() if {*units} <= {*asked.units})
         if 2 * max([*shares.values(), amounts, given]) <= total:
             return _of_many_forms(words, texts)
-    # Units of the options that do not occur in this column belong to others.
+    # If a unit of the options does not occur in this column, it belongs to another column.
     own = [units for units in shares if units and {*units} <= {*asked.units}]
     unit = () if own else shares.most_common(1)[0][0]
     same = [unit, *own, *(one for one in sorted(shares) if _is_plural(one, unit) or _is_plural(unit, one))]
@@ -167,7 +167,7 @@ def guess_numbers(values: Sequence[str], asked: Asked) -> NumberForm:
 
 
 def _tails(texts: Sequence[str], counts: Mapping[str, int]) -> list[str]:
-    """Return [unit] if nearly all values have a unit with digits, brackets or signs, such as m2, otherwise []."""
+    """Return [unit] if nearly all values have a unit with digits, brackets or signs, such as m2, and [] if not."""
     tails = Counter[str]()
     for match in filter(None, map(_TAIL.fullmatch, texts)):
         tails[match[1]] += counts[match[0]] * bool(re.search(_ODD, match[1]))
@@ -227,9 +227,9 @@ def _is_number(core: str) -> bool:
 
 
 def _word(text: str, asked_units: Sequence[str], tails: Sequence[str] = ()) -> _Word | None:
-    """Return the parts of a value with one number, and perhaps text before or after it. Other values give None.
+    """Return the parts of a value with one number, and perhaps text before or after it. Return None for other values.
 
-    The text after it may be one of the `tails`, or a flag, even if it contains digits, signs or brackets.
+    The text after the number may be one of the `tails`, or a flag, even if it contains digits, signs or brackets.
     """
     if len(text) >= _LONGEST or _CLOCK.fullmatch(text):
         return None
@@ -308,7 +308,7 @@ def missed(words: Sequence[str], dialect: Dialect = USUAL, cells: Cells = ANYWHE
 def remedy(text: str, dialect: Dialect, may_miss: bool, cells: Cells = ANYWHERE) -> str:
     """Return advice on a value that is not a number in a dialect: how to read it, or how to declare it missing.
 
-    Its options also read the numbers among the first values of the column, and the other words there as missing.
+    The advised options also read all numbers among the first values of the column, and other words there as missing.
     """
     texts, number = cells.texts, re.compile(dialect.forms)
     odd = [
@@ -371,7 +371,7 @@ def _number_word(text: str, units: Sequence[str]) -> _Word | None:
 
 
 def _of_word(text: str, dialect: Dialect, cells: Cells, null: str) -> str:
-    """Return advice on text that is not a number with a unit. `null` is the advice to read it as missing."""
+    """Return advice on text that is not a number with a unit. `null` is the advice to read the text as missing."""
     if re.search(rf"[0-9][^0-9]{{0,8}}[-{MINUS}]$", text):
         return f"; write the minus before the number{cells.kept.replace(';', ', or', 1)}"
     if LENGTH.fullmatch(text):
@@ -397,7 +397,7 @@ def _by_mark(
 ) -> tuple[dict[str, str], str]:
     """Return the options that read `core`, by the number that they read: {"1234": "--thousands ,"} for 1,234.
 
-    Only options that also read all numbers in `texts` are returned. If there is none, the second result is advice.
+    Only options that also read all numbers in `texts` are returned. If no option does so, the second result is advice.
     `given` is the decimal mark of the user's options.
     """
     marks, unlike = dict[str, str](), ""

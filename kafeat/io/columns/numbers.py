@@ -25,7 +25,7 @@ Doubles = npt.NDArray[np.float64]
 
 
 def far_ends(known: Floats, marks: Collection[float] = ()) -> list[float]:
-    """Return the minimum, the maximum, both or none: those that repeat and lie far from all other values.
+    """Return the minimum if it repeats and lies far from all other values, and likewise the maximum.
 
     If `marks` is not empty, the result only has numbers that are also in `marks`.
     """
@@ -96,7 +96,7 @@ def to_doubles(values: pa.Array, dialect: Dialect = USUAL) -> Doubles:
 
 
 def to_numbers(values: pa.Array, dialect: Dialect = USUAL) -> Array:
-    """Return the values as they are stored if all are numbers of a type that NumPy has, else as float64."""
+    """Return the values in their stored type if NumPy has it and all are numbers, and as float64 if not."""
     kind = values.type
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind)
     return stored(values) if plain and not values.null_count else to_doubles(values, dialect)
@@ -126,7 +126,7 @@ def _text_to_doubles(values: pa.Array, dialect: Dialect) -> Doubles:
 
 
 def doubles(values: Sequence[str]) -> Doubles | None:
-    """Return texts as numbers if Arrow reads all of them as finite numbers, otherwise None."""
+    """Return texts as numbers if Arrow reads all of them as finite numbers, and None if not."""
     with suppress(pa.ArrowInvalid):
         numbers = stored(pa.array(values, pa.string()).cast(pa.float64()))
         return numbers if np.isfinite(numbers).all() else None
@@ -188,7 +188,7 @@ def _multiplied(numbers: pa.Array, text: pa.Array, dialect: Dialect) -> pa.Array
 
 
 def _one(text: str | None) -> float:
-    # Python rounds as Arrow does. Only Python accepts underscores and the digits of every script: exclude these.
+    # Python rounds as Arrow does. But only Python accepts underscores and digits outside ASCII: such texts give NaN.
     if not text or "_" in text or not text.isascii():
         return np.nan
     with suppress(ValueError):

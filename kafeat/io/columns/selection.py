@@ -34,7 +34,7 @@ def choose(
     read: ColumnTraits = _PLAIN,
     missing: bool = False,
 ) -> Columns:
-    """Choose the columns to fit on: those in `include`, or all numeric ones except row names, `exclude` and labels.
+    """Choose the columns to fit on: those in `include`, or all numeric columns but row names, `exclude` and labels.
 
     Columns that `read` names are features of any type: categories, whose vocabularies grow while the table is read (see
     `Columns.settled`), times, and texts as counts of n-grams. All names may be shell patterns. Columns in `exclude` may
@@ -88,9 +88,9 @@ def _special(
     left_out: set[str],
     kind: str,
 ) -> dict[str, Any]:
-    """Return the columns that a step names, by name or pattern, with their values in `requested`, or None in a list.
+    """Return the features that a step names, by name or pattern, with their values in `requested`.
 
-    A name or pattern without a feature is an error.
+    If `requested` is a list, the values are None. A name or pattern without a feature is an error.
     """
     special = dict[str, Any]()
     how = requested if isinstance(requested, Mapping) else dict.fromkeys(requested)
@@ -120,7 +120,7 @@ def _numeric(table: Table, left_out: set[str], special: set[str]) -> list[Field]
 
 
 def _check_feature(table: Table, field: Field, kind: str) -> None:
-    """Raise an error unless a column can be read as numbers or, if a step of this kind names it, as the step needs."""
+    """Raise an error if a step of this kind cannot read the column. Without a kind, the column must hold numbers."""
     if is_harmful(field.name):
         raise table.refusal(field.name, "expected a name without control characters")
     if kind:
@@ -149,7 +149,7 @@ def _feature(table: Table, field: Field, kind: str, how: Any, times: Guess | Non
 
 
 def times_of(table: Table, field: Field, known: str = "") -> Guess:
-    """Return the form of the times of a column, or the problem. It is ISO 8601 if the column does not hold text."""
+    """Return the form of the times of a column, or the problem. Columns of other types than text give ISO 8601."""
     if field.kind != "text" and not table.untyped:
         return Guess(ISO, 1.0)
     texts = table.first_texts(field.name)
@@ -180,7 +180,7 @@ def refuse_unclear(
 ) -> None:
     """Raise one error for all columns of numbers and times that can be read in several ways.
 
-    It also lists words in the first rows that readers would reject next, with advice on missing values if `may_miss`.
+    The error also lists words in the first rows that are not numbers. With `may_miss`, it has advice on missing values.
     """
     numbers = [field for field in numbers if field.kind == "number"]
     problems = {field.name: field.problem for field in numbers if field.problem}
@@ -222,7 +222,7 @@ def _check_special(table: Table, field: Field, coded: bool) -> None:
 
 
 def match(table: Table, columns: Columns, not_features: Sequence[str], origin: str | None = None) -> Columns:
-    """Match the columns of a fitted map to another table, by name if both have names, otherwise by position.
+    """Match the columns of a fitted map to another table, by name if both have names, and by position if one has none.
 
     `origin` names the option that lists `not_features`.
     """
@@ -294,7 +294,7 @@ def _as_asked(table: Table, columns: Columns) -> Columns:
         if asked.nulls is not None:
             dialect = replace(dialect, nulls=asked.nulls)
         if (asked.decimal or asked.thousands or asked.units) and table.untyped:
-            # If the column is ambiguous, only the options apply: rows that they cannot read are rejected one by one.
+            # If the column is ambiguous, only the options apply. Rows that they cannot read are rejected one by one.
             dialect = asked.over(dialect, asked.numbers if field.problem else field.dialect)
         if asked.dates and column.times:
             dialect = replace(dialect, dates=date_form(table, field, dialect.dates))
@@ -310,7 +310,7 @@ def _as_asked(table: Table, columns: Columns) -> Columns:
 
 def _fits(table: Table, field: Field, column: Column) -> bool:
     if field.kind == "list":
-        # The length is None if the table has no rows. A row of another length is rejected when it is read.
+        # The field has no width if the table has no rows. A list of another width is rejected when it is read.
         return column.width is not None and field.width in (None, column.width)
     # A guess from the first rows must not reject a column. A row with text is rejected when it is read.
     return column.width is None and (field.numeric or (table.untyped and field.kind == "text"))

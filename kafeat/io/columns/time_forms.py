@@ -49,9 +49,9 @@ _DIGITS = {
 }
 """Forms without separators, and the pattern that all values of a column must match to have the form."""
 _OFTEN_NUMBERS = ("%Y%m", "%d%m%Y", "%m.%Y", "%H.%M", *EPOCHS)
-"""Forms of `_DIGITS` that ordinary numbers also match, so they are only read if an option names them."""
+"""Forms of `_DIGITS` that ordinary numbers also match, so a form is only used if an option names it."""
 _LEAST_Q = 1e11
-"""If options name both %s and %Q, numbers below this one are seconds, and others are milliseconds since 1970."""
+"""If options name both %s and %Q, numbers below this limit are seconds, and larger numbers are milliseconds."""
 _ORDERS = {4: ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y"), 2: ("%d{0}%m{0}%y", "%m{0}%d{0}%y", "%y{0}%m{0}%d")}
 """Possible forms of dates such as 31/12/2024, by the number of digits of the year. A 31 cannot be a month."""
 _THREE_NUMBERS = re.compile(
@@ -85,11 +85,11 @@ _UNREAD = {
 """Patterns of texts that are not read as times or numbers, and the remark about a column of such texts."""
 _SOME, LEAST_TIMES, _LATE, _IN_2030 = 100, 0.9, 2_556_144_000.0, "1893456000"  # _LATE begins 2051
 MOSTLY = 0.5
-"""Numbers are times if more than this share of a column has the form of times."""
+"""A column of numbers is read as times if more than this share of its values has a form of times."""
 
 
 class Guess(NamedTuple):
-    """The form of the times of a column, the share of its texts with that form, and the problem if it is not clear.
+    """The form of the times of a column, its share of the texts, and the problem if the form is unclear.
 
     `note` is the reason why texts that look like times are not read as times.
     """
@@ -179,7 +179,7 @@ def _present(texts: Iterable[str], asked: Asked) -> list[str]:
 
 
 def are_times(texts: Sequence[str], asked: Asked) -> tuple[bool, str]:
-    """Return whether numbers are read as times and, if not, a remark if they may be meant as times."""
+    """Return true if numbers are read as times. If not, return false and a remark if they may be meant as times."""
     form, named = digits_form(texts, asked), [one for one in asked.dates if one not in EPOCHS]
     words = sorted(_present(texts, asked)) if form or named else []
     if form not in _OFTEN_NUMBERS or form in asked.dates:
@@ -187,7 +187,7 @@ def are_times(texts: Sequence[str], asked: Asked) -> tuple[bool, str]:
         return bool(form) or any(every), ""
     several = len(words) > 2 and (form != "%Y%m" or words[0][:4] < words[-1][:4])
     several &= form != "%H.%M" or words[0][0] == "0"  # only times begin with 0, as 08.30
-    several &= form not in EPOCHS or words[0] < _IN_2030  # larger ones are numbers of documents
+    several &= form not in EPOCHS or words[0] < _IN_2030  # larger numbers identify documents
     return False, f"looks like times: --date-format {form} reads {words[0]}" if several else ""
 
 
@@ -200,7 +200,7 @@ def far_times(texts: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
 
 
 def late_year(texts: Sequence[str], dialect: Dialect) -> str:
-    """Return a note on years of two digits if one is read as a year after 2050, as those of births may be."""
+    """Return a note if a year of two digits is read as a year after 2050, although 55 may mean 1955."""
     words = map(str.strip, texts if "%y" in dialect.dates else ())
     late = next((word for word in words if parse_time(word, dialect)[0] >= _LATE), "")
     return f"years of two digits are read as 1969 to 2068, also in {late}: write all with four digits" * bool(

@@ -103,7 +103,7 @@ def local_seconds(instants: Seconds, zone: str) -> Seconds:
 
 
 def check_timezone(zone: object) -> str:
-    """Return the zone, or raise ValueError unless it is `UTC`, `keep` or a time zone that this machine knows."""
+    """Return the zone: `UTC`, `keep` or a time zone that this machine knows. Raise ValueError for anything else."""
     if zone in (UTC, KEEP):
         return str(zone)
     expected = f"expected {KEEP}, {UTC} or a name such as America/New_York, got {zone!r:.60}"
@@ -158,7 +158,7 @@ def has_offset(text: str) -> bool:
 
 @lru_cache(maxsize=64)
 def time_pattern(form: object) -> re.Pattern[str]:
-    """Return the pattern of a date format, plus an optional time of day if it has none. Raise ValueError if invalid."""
+    """Return the pattern of a date format, and of an optional time of day. Raise ValueError for an invalid format."""
     expected = "expected %s, %Q, or year, month and day, such as %d.%m.%Y, with letters of strftime"
     if not isinstance(form, str) or len(form) > 100 or not form.isprintable():
         raise ValueError(f"{expected}, got {form!r:.60}")
@@ -168,7 +168,7 @@ def time_pattern(form: object) -> re.Pattern[str]:
     if len(set(signs)) < len(signs):  # with %a%a, the pattern would try every split of a text
         raise ValueError(once)
     if form not in EPOCHS:
-        clock = set("HI") & set(letters) and not set("Yymbd") & set(letters)  # its date is 1970-01-01
+        clock = set("HI") & set(letters) and not set("Yymbd") & set(letters)  # a time of day, on 1970-01-01
         dated = clock or (set("Yy") & set(letters) and set("mbB") & set(letters))
         if not dated or not set(letters) <= set(PARTS):
             raise ValueError(f"{expected}, got {form!r}")
@@ -187,7 +187,7 @@ def time_pattern(form: object) -> re.Pattern[str]:
 
 
 def parse_time(text: str, dialect: Dialect) -> tuple[float, bool]:
-    """Return a time in seconds, or NaN for other text, and whether the seconds are in UTC (if not, in local time)."""
+    """Return the seconds of a time (NaN for other text), and true if they are in UTC, false if in local time."""
     found = time_pattern(dialect.dates or ISO).fullmatch(text)
     if dialect.dates in EPOCHS or (found is None and not dialect.dates):
         number = doubles([text])  # not `to_doubles`, which reads true as 1

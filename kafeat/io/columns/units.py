@@ -42,7 +42,7 @@ MARK = re.compile(f"{FLAG.pattern}|(?!{'|'.join(sorted(POWERS))})[A-Za-z]")
 
 @lru_cache(maxsize=256)
 def is_unit(before: str, after: str) -> bool:
-    """Return true for a currency and, `after` a number, for a word or sign such as kg or %, but not for `POWERS`."""
+    """Return true for a currency before or after a number, and for a unit (not of `POWERS`) after a number."""
     unit = (before + after).removesuffix(".")
     if any(unicodedata.category(char) == "Sc" for char in unit) or _CURRENCIES.fullmatch(unit):
         return True
@@ -53,7 +53,7 @@ def is_unit(before: str, after: str) -> bool:
 
 
 def worth_of(found: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return values of --unit that convert these units to one scale, such as K=1000 and M=1e6; [] if unknown."""
+    """Return values of --unit that convert these units to one scale, such as K=1000 and M=1e6; [] if none fits."""
     every = {unit for units in found for unit in units}
     signs = {unit for unit in every if len(unit) == 1 and unicodedata.category(unit) == "Sc"}
     money = signs | {unit for unit in every if _CURRENCIES.fullmatch(unit)}

@@ -74,7 +74,7 @@ def text_values(column: pa.ChunkedArray) -> Array:
 
 
 def numbers_or_text(column: pa.ChunkedArray) -> Array:
-    """Return a column as `column_values` does, but with other types, such as times, as text.
+    """Return a column like `column_values`, and a column of another type, such as times, as text.
 
     Times become text with microseconds, because parts of a data set may store equal times in different units.
     """
@@ -104,7 +104,7 @@ def _numbers(column: pa.ChunkedArray) -> Array:
 
 
 def null_rows(column: pa.ChunkedArray, values: Array) -> Array:
-    """Return a mask of the rows of a column that are null. `values` are those of `column_values`."""
+    """Return a mask of the rows of a column that are null. `values` is the result of `column_values`."""
     if values.dtype.kind == "O":
         return values == np.array(None)
     return decoded(column).is_null().to_numpy()
@@ -131,9 +131,9 @@ _MISSING = np.float64(np.nan).view(np.uint64)
 
 
 def bits_or_text(column: pa.ChunkedArray) -> Array:
-    """Return a 64-bit key (n,) for each number, or objects of text for other columns.
+    """Return 64-bit keys (n,) for a column of numbers, and texts as objects (n,) for other columns.
 
-    Equal whole numbers have one key in all types, and no digits of large ones are lost. Null is the key of NaN.
+    Equal whole numbers of all types have the same key, without loss of digits. Null has the key of NaN.
     """
     column = column if is_text(column.type) else decoded(column)
     if pa.types.is_boolean(column.type):

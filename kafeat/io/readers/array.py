@@ -23,7 +23,7 @@ Window = Callable[[int, int], Array]
 
 
 def check_array(location: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Raise DataError unless an array has two dimensions and contains numbers."""
+    """Raise DataError if an array does not have two dimensions, or does not contain numbers."""
     if dtype.kind not in "fiub" or dtype.shape:
         raise DataError(f"{location}: expected an array of numbers, got dtype {dtype}")
     if len(shape) != 2:
@@ -67,12 +67,12 @@ class ArrayChunk(Chunk):
         return [self.block[row, column].item() for column in self.features]
 
     def _numbers(self) -> Array:
-        """Return the feature columns of the block (rows, n_features), without a copy if these are all columns."""
+        """Return the feature columns of the block (rows, n_features), without a copy if every column is a feature."""
         every = self.features == list(range(self.block.shape[1]))
         return self.block if every else self.block[:, self.features]
 
     def _bad(self, X: Floats) -> Mask:
-        """Return a mask of the invalid entries: infinities and, unless the map accepts missing numbers, NaN."""
+        """Return a mask of the invalid entries: infinities, and also NaN if the map does not accept missing numbers."""
         return np.isinf(X) if self.columns.missing else ~np.isfinite(X)
 
 

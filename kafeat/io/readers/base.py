@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def wrong_count(location: str, promised: int, got: int) -> DataError:
-    """Return the error for a file that states `promised` rows but has `got` or, if `got` is larger, more."""
+    """Return the error for a file with `got` rows that states `promised`. If `got` is larger, it may have more rows."""
     return DataError(
         f"{location}: expected {promised:,} rows, as the file says, got {'more' if got > promised else f'{got:,}'}: "
         "it is damaged, or was cut while it was read"
@@ -55,14 +55,14 @@ class Chunk(ABC):
     picked: Array | None = field(default=None, kw_only=True)
     """The row numbers (rows,) within the file, or None if the rows are consecutive."""
     above: int = field(default=0, kw_only=True)
-    """If a pause of the input has split a chunk, the number of its rows that were passed on before these."""
+    """If a pause of the input has split a chunk, the number of its rows that earlier chunks have passed on."""
     added: pa.Table | None = field(default=None, kw_only=True, repr=False)
-    """Passthrough columns that `WiderReader` adds. They come before those of the reader."""
+    """Passthrough columns that `WiderReader` adds. They come before passthrough columns of the reader."""
     pressing: bool = field(default=False, kw_only=True)
     """True if the input pauses after these rows, so that their results should not wait for more rows."""
 
     def shift(self, rows: int) -> Self:
-        """Return the chunk as part of a data set: `rows` is the number of rows in the files before its own."""
+        """Return the chunk as part of a data set: `rows` is the number of rows in all earlier files."""
         return replace(self, start=self.start + rows, before=self.before + rows)
 
     @property
@@ -100,7 +100,7 @@ class Chunk(ABC):
     def numbers(self, dtype: np.dtype[Any], fitting: bool = False) -> InputRows:
         """Return the features (rows, n_features), as sparse rows if the reader is sparse.
 
-        Invalid values raise DataError with the first of each column, and with more advice if `fitting` a map.
+        Raise DataError with the first invalid value of each column. With `fitting`, its message has more advice.
         """
         X, sound = self.decode(dtype)
         if not sound:
@@ -115,11 +115,11 @@ class Chunk(ABC):
 
     @abstractmethod
     def decode(self, dtype: np.dtype[Any]) -> tuple[InputRows, bool]:
-        """Return the features, and whether all are valid. If one is invalid, some may not be filled in yet."""
+        """Return the features, and true if all are valid. If not, some entries of the features may not be filled in."""
 
     @abstractmethod
     def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
-        """Fill in the rest of `X`, the result of `decode`, then yield the first invalid value of each invalid row."""
+        """Fill in missing entries of `X` from `decode`, then yield the first invalid value of each invalid row."""
 
     def located(self, invalid: InvalidValueError) -> DataError:
         """Return the error for an invalid value of this chunk, with its location."""
@@ -130,7 +130,7 @@ class Chunk(ABC):
         """Return the values of the feature columns of a row, as builtins."""
 
     def broken_text(self, row: int) -> str | None:
-        """Return the text of a row that breaks the format, such as a CSV row with too few fields, otherwise None."""
+        """Return the text of a row that breaks the format, such as too few fields. Return None for other rows."""
         return None
 
     @property
@@ -152,9 +152,9 @@ class Chunk(ABC):
 class Wanted(NamedTuple):
     """A request for chunks: the columns to read, and the number of rows in a chunk.
 
-    `keep` names the passthrough columns. With `typed_passthrough`, readers of text infer their types; otherwise they
-    stay text. A row that breaks the format is an error. With `set_aside`, it instead counts as a row with an invalid
-    value, if its end can be found.
+    `keep` names the passthrough columns. With `typed_passthrough`, readers of text infer the types of these columns;
+    if it is false, they stay text. A row that breaks the format is an error. But with `set_aside`, it counts as a row
+    with an invalid value, if its end can be found.
     """
 
     columns: Columns
@@ -204,7 +204,7 @@ class Reader(Table, ABC):
     def limited(self, limit: int) -> Self:
         """Return a view of the first rows, for a trial.
 
-        Its chunks are those of all rows, with the last one cut. The output of a row does not depend on later rows, so
+        Its chunks are those of all rows, but the last is cut. The output of a row does not depend on later rows, so
         the output is the beginning of the complete one. The digest is that of the complete input.
         """
         view = copy(self)
@@ -227,7 +227,7 @@ class Reader(Table, ABC):
         return view
 
     def blocks(self) -> Array:
-        """Return the first row of each block, such as a row group of Parquet, and at the end the number of rows."""
+        """Return the number of the first row of each block, such as a row group, and then the number of rows."""
         return np.array([0, self.rows or 0])
 
     def coding(self, names: Iterable[str]) -> Self:
@@ -249,7 +249,7 @@ class Reader(Table, ABC):
         return self.chunks_of(Wanted(columns, keep, height, **how))
 
     def chunks_of(self, wanted: Wanted) -> Iterator[Chunk]:
-        """Yield the requested chunks, at most `limit` rows. Raise DataError if their number of rows is not `rows`."""
+        """Yield the requested chunks, at most `limit` rows. Raise DataError if the reader has not `rows` rows."""
         promised, got = self.rows if self.counts_rows else None, 0
         for chunk in self._chunks(wanted):
             if self.limit is not None and chunk.rows > self.limit - got:
@@ -312,7 +312,7 @@ class Reader(Table, ABC):
 def damage(location: object, expected: str, kinds: tuple[type[Exception], ...]) -> Iterator[None]:
     """Convert exceptions of these kinds into a DataError that the content of the location is not as `expected`.
 
-    Errors of an object store or of the system instead become a SystemRefusedError, because the content may be fine.
+    But errors of an object store or of the system become a SystemRefusedError, because the content may be fine.
     """
     try:
         yield

@@ -192,7 +192,7 @@ class CsvReader(UntypedReader):
     def _parsed(
         self, rows: bytes, indices: list[int], set_aside: bool, broken: Broken, done: int
     ) -> pa.Table:
-        """Parse `rows`, which follow `done` earlier rows. With `set_aside`, a row of another width becomes nulls."""
+        """Parse `rows`, which follow `done` earlier rows. With `set_aside`, a row of wrong length becomes nulls."""
         names, bad = [str(i) for i in range(len(self._sniffed.fields))], list[int]()
 
         def take(row: pa_csv.InvalidRow) -> str:

@@ -29,7 +29,7 @@ _NOTE = re.compile(r"[^\W\d]{2,}[.:]?\s")
 
 @dataclass(frozen=True)
 class Layout:
-    """The first lines of a CSV text, split into fields, and the index of the first one that is not blank.
+    """The first lines of a CSV text, split into fields, and the index of the first line that is not blank.
 
     Its methods return advice on what is unusual, with a command that removes it, or an empty text.
     """
@@ -55,7 +55,7 @@ class Layout:
         return self.text.dropped + 1 + sum(1 + sum(value.count("\n") for value in one) for one in above)
 
     def no_names(self) -> str:
-        """Describe titles above the names, or a line of dashes above or below them, as databases print it."""
+        """Describe titles above the names, or a line of dashes next to the names, which databases print."""
         top = [self.delimiter.join(row) for row in self.lines[:3]]
         rule = next(filter(_RULE.fullmatch, top), "")
         if rule:
@@ -149,7 +149,7 @@ class Layout:
         return found or self._below(full, fields, columns)
 
     def _units(self, full: Sequence[int], fields: Sequence[Field], columns: Sequence[list[str]]) -> str:
-        """Describe lines of units, or of more names, below the names. `full` are the lines with all fields."""
+        """Describe lines of units, or of more names, below the names. `full` has the indices of complete lines."""
         numeric = [(one.dialect, texts) for one, texts in zip(fields, columns, strict=True) if one.numeric]
         words = list[str]()
         for row in range(min(_MOST_NAMES, len(full) - 2)):
@@ -232,9 +232,9 @@ def _numbered(names: Sequence[str]) -> list[str]:
 
 
 def totals_of(last: Sequence[str], fields: Sequence[Field], columns: Sequence[list[str]]) -> str | None:
-    """Return the value that shows that the last row has totals, or None if it has none.
+    """Return the value that shows that the last row has totals. Return None for a row without totals.
 
-    It is a word such as `total` or, if a number of the row is the sum of its column, a cell without letters and digits.
+    The value is a word such as `total` or, in a row with the sum of a column, a cell without letters and digits.
     """
     values = [*map(str.strip, last)]
     pairs = zip(fields, values, strict=True)
@@ -263,7 +263,7 @@ def line_of_names(rows: Sequence[list[str]], first: int = 0) -> int:
     title = len(top) < width or (width > 2 and bool(top[0].strip()) and not any(map(str.strip, top[1:])))
     groups = width > 2 and [*map(str.strip, top)].count("") > 1  # titles of column groups have gaps
     below, beneath = [*rows, [], []][first + 1 : first + 3]
-    again = width > 2 and len(top) - len({*top} - {""}) > 1  # such titles may also repeat, unlike names
+    again = width > 2 and len(top) - len({*top} - {""}) > 1  # titles of column groups may repeat
     groups |= again and len({*below}) == len(below) and all(map(_WORDS.match, below))
     title |= groups and not all(map(_WORDS.match, beneath))
     for at in range(first + 1, min(len(rows), first + MOST_TITLES) if title and width > 1 else 0):

@@ -12,7 +12,7 @@ import numpy as np
 from kafeat.io.readers.text_stream import LONGEST, LOOK, DecompressedStream, whole_lines
 
 _QUOTE, _LF, _CR = b'"\n\r'
-# Bytes that show that a text is not Latin-1: they are letters or signs in cp1252, and control characters in Latin-1.
+# Bytes that are control characters in Latin-1, and letters or signs in cp1252. So a text with them is not Latin-1.
 _OF_WINDOWS = re.compile(rb"[\x80-\x9f]")
 # Words with letters of Central Europe in cp1250, whose bytes would be signs or rare letters in cp1252.
 _OF_CENTRAL_EUROPE = re.compile(rb"[A-Za-z][\xec\xf9][a-z]|[a-z][\x9d\x9f\xb3\xb9\xbc\xbe\xbf][a-z]")
@@ -20,8 +20,8 @@ _ABOVE_ASCII = re.compile(rb"[\x80-\xff]+")
 # A character within a word that is not ASCII, such as the ö of Nördlich, unless it is a dash or an apostrophe.
 _WITHIN_WORD = re.compile(r"(?<=[^\W\d_])([^\x00-\x7f‘’–—…\xa0])(?=[a-z])")
 _HAN = "[\u3000-\u30ff\u3300-\u33ff\u4e00-\u9fff\uff01-\uff5e]"
-# Encodings of scripts other than Latin: the name of the script, and the pattern of its characters. Those of `_DOUBLE`
-# have two bytes for most characters.
+# Encodings of scripts other than Latin: the name of the script, and the pattern of its characters. The encodings
+# in `_DOUBLE` have two bytes for most characters.
 _DOUBLE = ("cp932", "cp949", "gb18030", "cp950")
 _SCRIPTS = {
     "cp932": ("Japanese", _HAN), "cp949": ("Korean", "[\uac00-\ud7a3]"), "gb18030": ("Chinese", _HAN),
@@ -39,7 +39,7 @@ _WITHIN = re.compile(b'[^"]*+(?:""[^"]*+){0,4096}')
 
 
 def whole_rows(text: DecompressedStream, delimiter: str, size: int) -> Iterator[tuple[bytes, int, int]]:
-    """Yield (rows, line, byte): about `size` bytes of whole rows, or those up to a pause, and where they begin."""
+    """Yield (rows, line, byte): about `size` bytes of whole rows, fewer at a pause, and where these rows begin."""
     quotes, held, line, at = Quotes(delimiter), list[bytes](), 1, 0
     for lines in whole_lines(text.location, text, size, returns=True):
         problem = quotes.problem(lines) if lines else None
@@ -65,9 +65,9 @@ def whole_rows(text: DecompressedStream, delimiter: str, size: int) -> Iterator[
 
 
 def not_utf8(data: bytes, line: int = 1, at: int = 0, whole: bool = True) -> str | None:
-    """Return a message about the first bytes that are not UTF-8, or None. `line` and `at` are where `data` begins.
+    """Return a message about the first bytes that are not UTF-8, or None if all are. `data` begins at `line` and `at`.
 
-    Unless the data are `whole`, their last character may be incomplete.
+    If `whole` is false, the last character may be incomplete.
     """
     try:
         codecs.utf_8_decode(data, "strict", whole)
@@ -81,7 +81,7 @@ def not_utf8(data: bytes, line: int = 1, at: int = 0, whole: bool = True) -> str
 
 
 def _encodings(data: bytes) -> str:
-    """Return the options for encodings that may be that of a text, by its characters."""
+    """Return advice with --encoding and the encodings that fit the characters of a text best."""
     runs = _ABOVE_ASCII.findall(data)
     # In other scripts, all letters of a word are above ASCII, not only those with accents.
     words = sum(len(run) for run in runs if len(run) > 2) > sum(map(len, runs)) / 2
@@ -135,7 +135,7 @@ class Quotes:
         self._near = np.isin(np.arange(256), [*self._ends, _QUOTE])
         blanks, end = b"[%s]*+" % b" \t".replace(delimiter.encode(), b""), b"[%s]" % re.escape(self._ends)
         self._blanks = re.compile(blanks)
-        # Valid text is text without quotes, a quoted value, or a quote within a value that does not begin with one.
+        # Valid: text without quotes, a quoted value, and a quote inside a value whose first character is not a quote.
         self._sound = re.compile(
             b'(?:[^"]++|(?<=%b)"%b"%b(?=%b)|(?<!%b)"){0,4096}' % (end, _WITHIN.pattern, blanks, end, end)
         )
@@ -161,7 +161,7 @@ class Quotes:
     def _all_in_place(self, data: bytes) -> bool:
         """Return true if every quote is next to a delimiter, a line end or another quote. This uses NumPy, for speed.
 
-        Then every second quote opens a value. If the result is false, `_follow` must look at each quote.
+        If true, every second quote opens a value. If false, `_follow` must look at each quote.
         """
         if b'"' not in data:
             self.complete = 0 if self.inside else len(data)

@@ -51,7 +51,7 @@ def sniff(
 ) -> CsvHead:
     """Inspect the first rows of a CSV text. Reading `text` afterwards returns them again.
 
-    At a pause of a pipe, the rows so far are enough if the columns in `seen`, or all without a header, have values.
+    At a pause of a pipe, rows with a value in each column of `seen` (without a header, in each column) are enough.
     """
     lines = _first_rows(text, delimiter, seen if header else None)
     first = next((index for index, line in enumerate(lines) if line), None)
@@ -123,7 +123,7 @@ def _even(text: DecompressedStream, head: bytes, mark: str) -> bool:
 def _first_rows(text: DecompressedStream, delimiter: str, seen: Collection[str] | None) -> list[list[str]]:
     """Return the rows in the first bytes. More bytes are read until there are two rows, or enough rows at a pause."""
     for head, paused in growing(text, "CSV"):
-        # `_parsed` drops the last row. At a pause, `|` gives it one to drop, and a final CR may be half a CRLF.
+        # `_parsed` drops the last row. At a pause, `|` becomes the row to drop, and a final CR may be half a CRLF.
         known = head.removesuffix(b"\r") + b"|" if paused else head
         rows = _parsed(text, known, delimiter)
         count = sum(map(bool, rows))
@@ -133,7 +133,7 @@ def _first_rows(text: DecompressedStream, delimiter: str, seen: Collection[str] 
 
 
 def _show(rows: list[list[str]], seen: Collection[str] | None) -> bool:
-    """Return true if each column in `seen` has a value. None means that there is no header, and all columns count."""
+    """Return true if each column in `seen` has a value. If `seen` is None, for CSV without a header, check all."""
     rows = [row for row in rows if row]
     if not rows:
         return False
@@ -241,7 +241,7 @@ def _of_json(values: Iterable[str]) -> bool:
 
 
 def _field(name: str, values: list[str], asked: Asked) -> Field:
-    """Return a number field if most filled cells are numbers, otherwise a text field. A few words do not matter."""
+    """Return a number field if most filled cells are numbers, despite a few words, and a text field if not."""
     numbers = doubles(values) if asked.plain else None
     if numbers is not None:
         return _odd(Field(name, "number", None, "numbers", dialect=asked.dialect), values, numbers)
@@ -348,7 +348,7 @@ _NINES = frozenset(sign * (10.0**digits - 1.0) for digits in range(2, 10) for si
 
 
 def inferred(values: Sequence[str], dialect: Dialect | None = None) -> pa.DataType:
-    """Return int64 or float64 if that holds all values without loss, otherwise text. Missing values do not count."""
+    """Return int64 or float64 if it holds all present values without loss. If neither does, return text."""
     text = _present(pa.chunked_array([pa.array(values, pa.string())]), dialect)
     numbers = (pa.int64(), pa.float64()) if text.null_count < len(text) else ()
     return next((kind for kind in numbers if _as(text, kind) is not None), pa.string())

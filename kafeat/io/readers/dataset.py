@@ -47,7 +47,7 @@ class DatasetReader(Reader):
             self.fields = first.fields
 
     def _first(self) -> Reader:
-        """Open the first part with rows, because an empty part shows no types, or the first part if all are empty."""
+        """Open the first part with rows, because an empty part shows no types. If all are empty, open the first."""
         for part in self._parts:
             reader = self._open_file(part)
             if reader.rows != 0:
@@ -57,12 +57,12 @@ class DatasetReader(Reader):
 
     @cached_property
     def rows(self) -> int | None:  # type: ignore[override]  # counted when it is asked for
-        """The number of rows of all parts, or None if a part does not store its number. Counting opens every part."""
+        """The number of rows of all parts, or None if a part does not store it. Counting opens every part."""
         return None if self._starts is None else int(self._starts[-1])
 
     @cached_property
     def _starts(self) -> Array | None:
-        """The number of the first row of each part, and at the end the number of all rows, or None (see `rows`)."""
+        """The number of the first row of each part, and then the number of all rows. None if `rows` is None."""
         starts = [0]
         for part in self._parts:
             with self._open_file(part) as reader:

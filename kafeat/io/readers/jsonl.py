@@ -172,7 +172,7 @@ def _plain(lines: list[bytes], decoder: json.JSONDecoder) -> list[Row]:
 
 
 def _checked(line: bytes, decoder: json.JSONDecoder) -> tuple[Row, str | None]:
-    """Return the row of a line, or an empty one and the problem."""
+    """Return the row of a line and None. For an invalid line, return an empty row and the problem."""
     try:
         row = decoder.decode(line.decode())
         if type(row) is not dict:

@@ -72,7 +72,7 @@ def tidied(lines: bytes) -> bytes:
 
 
 def cut(pieces: Iterable[bytes], height: int) -> Iterator[tuple[bytes, int]]:
-    """Regroup pieces of whole lines: yield `height` lines at a time, and their number. The last time may have fewer."""
+    """Regroup pieces of whole lines. Yield `height` lines at a time (the last may be fewer), and their number."""
     waiting: list[bytes] = []
     have = 0
     for piece in pieces:
@@ -269,7 +269,7 @@ class LibsvmChunk(SparseChunk):
     lines: bytes
     kept: pa.Schema
     strict: bool
-    """True if an invalid row is an error for passthrough labels. Otherwise its label is null."""
+    """True if an invalid row is an error for passthrough labels. If false, the label of the row is null."""
     first_column = 1
 
     @cached_property
@@ -303,9 +303,9 @@ class LibsvmChunk(SparseChunk):
         )
 
     def _check_labels(self, labels: Array, sound: Mask, whole: bool) -> None:
-        """Raise DataError if a label must be `whole` and is not, or is a whole number that a double cannot represent.
+        """Raise DataError for whole numbers that a double cannot represent.
 
-        Only rows where the mask `sound` is true are checked.
+        With `whole`, also raise it for labels that are not whole numbers. Check only rows where `sound` (n,) is true.
         """
         odd = ~_whole(labels) if whole else np.abs(labels) >= EXACT
         for row in np.flatnonzero(sound & odd):
@@ -325,6 +325,6 @@ def _whole(labels: Array) -> Mask:
 
 
 def _lost(written: str, label: np.float64) -> bool:
-    """Return true if the text is a whole number, such as 9007199254740993, and the double `label` is another one."""
+    """Return true if the text is a whole number, such as 9007199254740993, and the double `label` is another number."""
     digits = written.lstrip("+-")
     return digits.isdecimal() and (np.isinf(label) or int(written) != int(label))

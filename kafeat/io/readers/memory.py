@@ -82,7 +82,7 @@ def array_of(data: object, place: str, what: str = "array") -> Array:
 
 
 def _from_arrow(data: object) -> pa.Table | pa.Array | pa.ChunkedArray:
-    """Return an object that supports Arrow as a table, or as an array if it is only one column."""
+    """Return an object that supports Arrow as a table, or as an array if the object is a single column."""
     try:
         return pa.table(data)
     except _REFUSED as error:

@@ -73,7 +73,7 @@ class ParquetReader(ArrowReader):
         return pq.ParquetFile(self._place.open_random(), pre_buffer=True, **options)
 
     def _readable(self) -> pq.ParquetFile:
-        """Open the file. Columns of integers that are too wide for Arrow only raise an error when they are read."""
+        """Open the file, even if columns have integers of more than 64 bits. Only reading these columns is an error."""
         try:
             return self._opened()
         except pa.ArrowNotImplementedError:
@@ -161,7 +161,7 @@ class ParquetReader(ArrowReader):
         return frozenset(leaf.path for leaf in leaves if leaf.physical_type == "INT96")
 
     def _in_nanoseconds(self, names: Iterable[str]) -> list[str]:
-        """Return those of the columns that are read in nanoseconds: INT96 columns with digits below a microsecond.
+        """Return the columns, among `names`, to read in nanoseconds: INT96 columns with digits below a microsecond.
 
         To find these digits, INT96 columns are first read completely: the unit of a column must suit every row.
         """

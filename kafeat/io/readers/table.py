@@ -83,7 +83,7 @@ class TableChunk(Chunk):
     take_passthrough: TakePassthrough | None
     broken: Broken = field(default_factory=dict)
     source: Table = field(default=ANYWHERE.table, repr=False)
-    """The reader if its format is text, otherwise an empty table. Advice in messages is based on its first rows."""
+    """The reader, whose first rows are the basis of advice in messages. An empty table if the format is not text."""
 
     @cached_property
     def _passthrough(self) -> pa.Table | None:
@@ -189,7 +189,7 @@ class KeyedReader(Reader):
     """A reader of Arrow record batches. `add_keys` adds columns from the names of folders, such as year=2024."""
 
     _respelled: Mapping[int, Dialect] = MappingProxyType({})
-    """JSON columns, by position, whose numbers are rewritten in a map's dialect. Passthrough copies are not."""
+    """JSON columns, by position, whose numbers are rewritten in a map's dialect when they are read as features."""
 
     @abstractmethod
     def _batches(self, indices: list[int], wanted: Wanted, broken: Broken) -> Iterator[pa.RecordBatch | None]:
@@ -229,7 +229,7 @@ class KeyedReader(Reader):
     def _with_keys(
         self, indices: list[int], read: Callable[[list[int]], Iterator[pa.RecordBatch | None]]
     ) -> Iterator[pa.RecordBatch | None]:
-        """Yield batches of the columns at `indices`. Those in the file come from `read`, and the others from `keys`."""
+        """Yield batches of the columns at `indices`. `read` gives the columns of the file, and `keys` all others."""
         names = [self.fields[index].name for index in indices]
         if self.keys.keys().isdisjoint(names):
             yield from read(indices)

@@ -92,7 +92,7 @@ class HashingStream(io.RawIOBase):
 
 
 def is_utf8(head: bytes, encoding: str) -> bool:
-    """Return True if a text was decoded from `encoding` although it is UTF-8: `head` has the garbled characters."""
+    """Return True if UTF-8 text was decoded from another `encoding`, so that `head` has characters such as Ã¼."""
     text = head.decode(UTF8, "ignore")
     raw = text.encode(encoding, "ignore")
     return encoding_of(raw) == UTF8 and not text.startswith(raw.decode(UTF8, "ignore"))
@@ -160,7 +160,7 @@ class DecompressedStream(io.RawIOBase):
     def look(self, size: int, beyond: int = 0) -> bytes:
         """Return the first `size` bytes. If the text has fewer, return all, and set `whole`.
 
-        If the input pauses, return fewer bytes as soon as there are more than `beyond`.
+        If the input pauses, return fewer bytes, but more than `beyond`.
         """
         while len(self.head) < size and not self.whole and not (self.raw.paused and len(self.head) > beyond):
             data = self._take(size - len(self.head))
@@ -298,7 +298,7 @@ _MARKED = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"), (co
 def whole_lines(location: str, text: DecompressedStream, size: int, returns: bool = False) -> Iterator[bytes]:
     """Yield whole lines in pieces of about `size` bytes. At a pause, yield the lines so far, or no bytes.
 
-    The last line may lack its end. With `returns`, a carriage return alone also ends a line.
+    The last line may lack its line end. With `returns`, a carriage return alone also ends a line.
     """
     begun: list[bytes] = []
     while data := text.read(size):

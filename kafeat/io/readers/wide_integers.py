@@ -1,6 +1,6 @@
 """Find integers of more than 64 bits in an Arrow schema. Polars writes them, and Arrow's own reader cannot decode them.
 
-A schema is a message in the FlatBuffers format: tables that point to their entries, of which absent ones are 0.
+A schema is a message in the FlatBuffers format: tables that point to their entries. An absent entry counts as 0.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class WideIntegers:
     places: tuple[int, ...] = ()
 
     def refuse(self, location: str, requested: Container[str] | None = None) -> None:
-        """Raise DataError for the first of these columns that is requested. None requests them all."""
+        """Raise DataError if a wide column is in `requested`, or for any wide column if `requested` is None."""
         for name, kind in self.columns.items():
             if requested is None or name in requested:
                 raise DataError(
@@ -60,7 +60,7 @@ class WideIntegers:
 def wide_integers(message: bytes, footer: bool = False) -> WideIntegers:
     """Find the wide integers in a schema message, or in the footer of a file.
 
-    A damaged message has none, because Arrow then reports the damage.
+    Return no columns for a damaged message, because Arrow then reports the damage.
     """
     columns, places = dict[str, str](), list[int]()
     start = 0 if footer else 8 if message.startswith(_MARK) else 4
@@ -91,9 +91,9 @@ def footer_of(file: Any, behind: int) -> bytes:
 
 
 def narrowed_footer(location: Location) -> tuple[WideIntegers, pq.FileMetaData]:
-    """Return the wide integers of a Parquet file that Arrow cannot open, and its metadata with 64 bits instead.
+    """Return the wide integers of a Parquet file that Arrow cannot open, and metadata that state 64 bits for them.
 
-    Raise ArrowNotImplementedError if Arrow cannot open the file for another reason.
+    With the metadata, Arrow can open the file. Raise ArrowNotImplementedError if Arrow rejects it for another reason.
     """
     with location.open_random() as file:
         footer = footer_of(file, 8)
@@ -107,7 +107,7 @@ def narrowed_footer(location: Location) -> tuple[WideIntegers, pq.FileMetaData]:
 
 
 def _place(message: bytes, table: int, entry: int) -> int | None:
-    """Return the byte position of an entry of the table at position `table`, or None if it is absent."""
+    """Return the byte position of an entry of the table at position `table`, or None if the entry is absent."""
     slots, slot = table - _number(message, table, "i"), 4 + 2 * entry
     size = _number(message, slots, "H")
     offset = _number(message, slots + slot, "H") if slot < size else 0

@@ -26,7 +26,7 @@ from kafeat.io.storage.temporary_files import remove_stale, temporary_file
 class AtomicFile:
     """A local file to write to: `path` exists and is empty. `regular` is false for a pipe or a device.
 
-    `bytes` is the size of the complete file. `sha256` and `stamp` are None unless `atomic` is called with `hashed`.
+    `bytes` is the size of the complete file. Without `hashed`, `sha256` and `stamp` stay None.
     """
 
     path: str
@@ -143,7 +143,7 @@ def beside(
 ) -> Iterator[IO[str]]:
     """Open a text file that accompanies an output, such as the file of --stats. It may not be standard output.
 
-    If it is a pipe whose reader has closed it, that is an error, unlike for the output itself.
+    If the file is a pipe that its reader has closed, this is an error. A closed pipe for the output itself is not.
     """
     if isinstance(location, StandardStream):
         raise UsageError("-: expected the name of a file: standard output is for the features")

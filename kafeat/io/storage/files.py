@@ -29,7 +29,7 @@ class ReadOnce(str):
 
 
 def refused(location: object, error: OSError) -> SystemRefusedError:
-    """Convert an error of the operating system at a location into one with a message for the user."""
+    """Convert an error of the operating system into an error that names the location, for the user."""
     problem = os.strerror(error.errno) if error.errno else error
     return SystemRefusedError(f"{location}: {problem}", retry=may_pass(error))
 
@@ -94,7 +94,7 @@ def write_full(file: io.FileIO, data: Any, at: int | None = None) -> None:
 
 
 def lock(file: int, *, shared: bool = False, wait: bool = True) -> bool | None:
-    """Lock an open file, or change its lock. Return false if another process holds it, None if locks do not work."""
+    """Lock an open file, or change its lock. Return false if another process has a lock, None if locks fail."""
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except OSError as error:

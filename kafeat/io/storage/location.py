@@ -34,7 +34,7 @@ def location_of(data: object) -> Location | None:
 
 
 def place_of(name: str, value: object, remedy: str = "") -> Location:
-    """Return the location of the argument `name`, which must be a path or URI. Otherwise raise UsageError."""
+    """Return the location for the argument `name`. Raise UsageError if `value` is not a path or URI."""
     place = location_of(value)
     if place is None:
         raise UsageError(f"{name}: expected a path or URI, got {type(value).__name__}{remedy}")

@@ -32,7 +32,7 @@ _HDFS = ("hdfs", "viewfs")
 _SCHEME = re.compile(r"([^/]*?)://")
 # One slash, as in s3:/bucket, is a typing error and not a local path: the text may contain a secret.
 _SLIP = re.compile(r"(?:s3|gs|gcs):/(?!/)", re.IGNORECASE)
-# The name of a bucket has no colon. A colon is that of KEY:SECRET@ in which /, ? or # is not escaped.
+# The name of a bucket has no colon. A colon shows that it is from KEY:SECRET@ with an unescaped /, ? or #.
 _BUCKET = r"[^:\s'\"]*"
 _QUERY = r"\w+=[^\s'\"?&]*(?:&\w+=[^\s'\"?&]*)*"
 _SAFE = "/%:@!$&'()*+,;=~"

@@ -225,7 +225,7 @@ class Token:
 
 @contextmanager
 def owning(*folders: Location) -> Iterator[Token]:
-    """Make a new run the owner of folders during the block. Raise SystemRefusedError if another owns a local one."""
+    """Make a new run own the folders during the block. Raise SystemRefusedError if another run owns a local folder."""
     owner = Owner.new()
     with ExitStack() as stack:
         for folder in folders:

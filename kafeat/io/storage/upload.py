@@ -22,7 +22,7 @@ from kafeat.io.storage.temporary_files import uploads_to_call_off
 
 # pyarrow uploads parts of this size. It would first copy smaller pieces together.
 _PIECE = 10 << 20
-# pyarrow's threads accept any number of parts, which stay in memory. So wait for them after this many parts.
+# pyarrow's threads accept any number of parts, which stay in memory. So after this many, wait until all are sent.
 _PIECES_AT_ONCE = 4
 # Seconds to wait for parts that are being sent. Without a network, pyarrow itself gives up after half a minute.
 _GRACE_SECONDS = 15.0
@@ -66,7 +66,7 @@ class _Sender:
         self._sent.result()
 
     def give_up(self) -> bool:
-        """Stop the thread, and wait at most 15 seconds for it. Return true if it leaves an unfinished upload."""
+        """Stop the thread, and wait at most 15 seconds for it. Return true if an upload stays unfinished."""
         self._stop.set()
         wait([self._sent], _GRACE_SECONDS)
         return self._in_parts and not self._done
@@ -100,10 +100,10 @@ class _Sender:
 
 
 def put_new(local_file: str, location: ObjectUri) -> bool | None:
-    """Send a local file in one request that the store rejects if the object exists. Return false in that case.
+    """Send a local file in one request, which the store rejects if the object exists.
 
-    Return None if the file was not sent: boto3 is missing, the file is too large for one request, the store does not
-    know such requests, or another error occurred. The caller then calls `upload`, which reports remaining errors.
+    Return true if the file was sent, and false if the object exists. Return None after another failure, such
+    as a missing boto3 or too large a file. The caller then calls `upload`, which reports remaining errors.
     """
     fs, path = file_system(location)
     if fs.type_name != "s3":
@@ -124,9 +124,9 @@ def put_new(local_file: str, location: ObjectUri) -> bool | None:
 
 
 def abort_upload(fs: Any, path: str) -> bool:
-    """Abort the only unfinished upload to a bucket and key, with boto3. Return true if none is left.
+    """Abort the only unfinished upload to a bucket and key, with boto3. Return true if no upload is left.
 
-    If there are several, none is aborted, because others may belong to other processes.
+    Of several uploads, none is aborted, because some may belong to other processes.
     """
     bucket, _, key = path.partition("/")
 

@@ -64,13 +64,13 @@ def features_of(block: Floats, schema: pa.Schema, layout: Layout, *, apart: bool
 
 
 def nulls_of(block: Floats, layout: Layout) -> Mask | None:
-    """Return a mask of the rows without features, which are all NaN, or None if there are none."""
+    """Return a mask of the rows without features (all NaN), or None if all rows have features."""
     nulls: Mask | None = np.isnan(block[:, 0]) if layout.nullable else None
     return nulls if nulls is not None and nulls.any() else None
 
 
 def shared(values: Array, nulls: Mask | None = None) -> pa.Array:
-    """Return an array that shares the memory of a vector, null where `nulls` is true. `pa.array` imports pandas."""
+    """Return an array that shares the memory of a vector, null where `nulls` is true, without importing pandas."""
     return _vector(values, None if nulls is None or not nulls.any() else validity_bits(nulls))
 
 

@@ -56,7 +56,7 @@ class LibsvmWriter(TextWriter):
 
 
 def _check_label(location: str, schema: pa.Schema | None, empty: bool) -> None:
-    """Raise UsageError unless there is at most one passthrough column, the label, and it has numbers.
+    """Raise UsageError if there are several passthrough columns, or if the only one, the label, has no numbers.
 
     For an `empty` input, any column may be the label: text without rows does not show which columns are numbers.
     """

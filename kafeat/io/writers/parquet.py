@@ -14,7 +14,7 @@ from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.buffer_pool import BufferPool, BufferSlice
 from kafeat.types import Floats, Mask
 
-# Each column costs a fixed time per row group. 64 MiB is 1.3 times as fast as 32, and little slower than 128.
+# Each column costs a fixed time per row group. 64 MiB are 1.3 times as fast as 32, and little slower than 128.
 GROUP_BYTES = 64 << 20
 # Groups of lists are smaller: one column costs little time, and the writer needs twice the memory of the lists.
 LIST_GROUP_BYTES = 32 << 20

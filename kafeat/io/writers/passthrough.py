@@ -90,7 +90,7 @@ def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _held(format: Format, kind: pa.DataType) -> bool:
-    """Return true if values of the type can be written. pyarrow only shows this if one tries, here with zero rows."""
+    """Return true if values of the type can be written. pyarrow shows this only when writing, here zero rows."""
     target = written(kind, format)
     try:
         column = _as(pa.chunked_array([pa.nulls(0, kind)], kind), target)

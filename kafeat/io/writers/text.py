@@ -33,7 +33,7 @@ class ByteOutput(io.RawIOBase):
     """A file that writes all bytes or fails.
 
     Once `discarding` is set, it ignores further bytes. After a failure, a compressor still writes the end of its data,
-    and would print a second error if that failed.
+    and would print a second error if this write failed.
     """
 
     def __init__(self, path: str) -> None:

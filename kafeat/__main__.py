@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class _WithoutPandas:
     """A module finder that hides pandas.
 
-    PyArrow imports pandas to check whether a list is a pandas column. The import lasts longer than a short command.
+    PyArrow imports pandas to check whether a list is a pandas column. This import takes longer than a short command.
     """
 
     @staticmethod
@@ -33,7 +33,7 @@ def main() -> NoReturn:
         # Dask needs pandas, and --engine or a variable such as KAFEAT_ENGINE may choose Dask.
         if not any("engine" in word.lower() for word in (*sys.argv[2:], *os.environ)):
             sys.meta_path.insert(0, _WithoutPandas)
-        gc.disable()  # The job enables it again. During imports, it would cost a tenth of the start.
+        gc.disable()  # Collections would take a tenth of the start. The job enables them again.
     from kafeat.cli.main import main as run
 
     run()

@@ -205,7 +205,7 @@ def _check_types(meta: pd.DataFrame, fm: FeatureMap, reads: Sequence[str]) -> No
 
 
 def _task(work: _TaskInputs) -> Any:
-    """Return the inputs as one task on which all others depend; as a literal, they would be sent with each task."""
+    """Return the inputs as one task on which all others depend. As a literal, they would be sent with each task."""
     return dask.delayed(work, name=f"kafeat-map-{tokenize(work)}", traverse=False)
 
 

@@ -89,7 +89,7 @@ class InvalidValueError(DataError):
         return InvalidValueError(row, self.column, self.problem)
 
     def named(self, names: Sequence[str]) -> str | None:
-        """Return the name of the column, or None if there is none. `names` are the names of the features."""
+        """Return the name of the column, or None if the error has no column. `names` are the names of the features."""
         return self.column if self.column is None or isinstance(self.column, str) else names[self.column]
 
     def located(self, place: str, names: Sequence[str]) -> DataError:
@@ -98,7 +98,7 @@ class InvalidValueError(DataError):
 
 
 class ArtifactError(KafeatError):
-    """A file is not a model file, or is one that is damaged, hostile or of an unknown version."""
+    """A file is not a model file, or the model file is damaged, hostile or of an unknown version."""
 
     exit_code = 4
 
@@ -227,5 +227,5 @@ def counted(number: int, what: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error message, or the name of the error if it has none."""
+    """Return the first line of an error message, or the name of the error if the message is empty."""
     return (str(error).splitlines() or [type(error).__name__])[0]

@@ -88,8 +88,8 @@ def step_class(kind: str) -> type[Step]:
 def build_step(recipe: object) -> Step:
     """Return the step for a recipe (`kind` and parameters, or only the kind). A step is returned as it is.
 
-    A mistake raises pydantic's `ValidationError`. Inside another model, pydantic adds its own place in front of such
-    errors, so that their places are complete at any depth.
+    A mistake raises pydantic's `ValidationError`. For a step inside another model, pydantic prepends the place of the
+    step, so that the error has the complete place.
     """
     if isinstance(recipe, Step):
         return recipe

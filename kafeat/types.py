@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]
-"""An array of floats, in the dtype of the map if nothing else is said."""
+"""An array of floats. Its dtype is that of the map where no other dtype is stated."""
 
 Array: TypeAlias = npt.NDArray[Any]
 """Any array of plain numbers."""

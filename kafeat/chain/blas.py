@@ -24,7 +24,7 @@ def one_blas_thread(linalg: bool = False) -> Iterator[None]:
     """Limit BLAS for the whole process. The first thread to enter sets the limit, and the last to leave lifts it.
 
     A library that is loaded inside the block is not limited. `scipy.linalg` brings its own BLAS. Set `linalg` if code
-    in the block may import it, so that it is loaded first.
+    in the block may import `scipy.linalg`. Then this BLAS is loaded before the limit is set.
     """
     global _inside
     loads = linalg and "scipy.linalg" not in sys.modules

@@ -23,9 +23,9 @@ PREDICTION_DTYPE = DOUBLE
 class BoundChain(Transform):
     """Passes a tile through all steps. Only the last step writes to the output.
 
-    The first `cast_after` transforms compute in float64, the others in `dtype`. Values are rounded in between, unless
-    the next transform reads float64. With a `predictor`, the output consists of its predictions, in float64. With
-    `sums`, the columns of the features follow those of the predictions, for sums over rows.
+    The first `cast_after` transforms compute in float64, all later transforms in `dtype`. Values are rounded before the
+    first later transform, but not if that transform reads float64. With a `predictor`, the output consists of its
+    predictions, in float64. With `sums`, the features follow the predictions, so that both can be summed over rows.
     """
 
     def __init__(
@@ -52,14 +52,14 @@ class BoundChain(Transform):
         self.takes = transforms[0].takes
         kept_wide = 0 < wide < len(transforms) and transforms[wide].reads(dtype) == DOUBLE
         self._rounded = None if not wide or kept_wide else wide - 1
-        """The index of the step whose float64 output is rounded to `dtype`, or None if no step needs this."""
+        """The index of the step whose float64 output is rounded to `dtype`, or None if no output is rounded."""
         self._handed_on = [
             (transform.n_features_out, DOUBLE if i < wide and i != self._rounded else dtype)
             for i, transform in enumerate(self._transforms[:-1])
         ]  # fmt: skip
 
     def reads(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        del dtype  # It may be float64 for predictions, but the input depends only on the dtype of the map.
+        del dtype  # May be float64 for predictions, but the input depends only on the map's dtype.
         return self._reads
 
     @property
@@ -112,7 +112,7 @@ class BoundChain(Transform):
 
 
 def after(refused: InvalidValueError, steps: Sequence[Step]) -> InvalidValueError:
-    """Return the error of a later step with the names of `steps`, and without its column if they mix columns."""
+    """Add the names of `steps` to the error of a later step. If `steps` mix columns, remove the error's column."""
     if not steps:
         return refused
     column = refused.column if all(step.traits.columns.apart for step in steps) else None

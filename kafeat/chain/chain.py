@@ -87,7 +87,8 @@ _MOST_KNOWN = 16
 class FitCache:
     """A cache of steps that were fitted on one sample. Its keys are the recipes of a step and all steps before it.
 
-    It holds at most `most` transformed samples, because these need memory. The last step of a chain has none.
+    It holds at most `most` transformed samples, because these need memory. The fit of the last step of a chain has no
+    transformed sample.
     """
 
     def __init__(self, most: int = _MOST_KNOWN) -> None:
@@ -105,7 +106,7 @@ class FitCache:
         return self._place != ""
 
     def find(self, steps: Sequence[Step]) -> Fit | None:
-        """Return the fit of the last of these steps, or None if it is not known."""
+        """Return the fit of the last of these steps, or None if this fit is not in the cache."""
         name = self._name(steps)
         if name not in self._known:
             return None
@@ -165,7 +166,8 @@ def _learned(step: Step, sample: Sample, rng: np.random.Generator) -> State:
 def _handed_on(fitted: FittedStep, sample: Sample, last: bool) -> tuple[Names | None, tuple[int, ...] | None]:
     """Return the names of the outputs, and the number of categories of each.
 
-    It is an error if the step would use codes or times as plain numbers: a step that reads them must come first.
+    Raise an error if the step would use codes or times as plain numbers: a step that reads codes or times must come
+    before it.
     """
     if sample.names is None:
         return None, None
@@ -221,10 +223,10 @@ class Chain:
     ) -> Chain:
         """Fit each step on the sample after the steps before it. Each has its own stream of random numbers.
 
-        Fitting is in float64. In a float32 chain, the leading scalers also transform in float64, and so do all steps if
-        float32 turns out not to be precise enough. `begins` is called with the number of each step, from 0, and the
-        rows that it is fitted on. Several chains that are fitted on one sample with one `rng` may share a `cache`: the
-        first steps that they have in common are fitted once.
+        Fitting is in float64. In a float32 chain, the leading scalers transform in float64. If float32 turns out not to
+        be precise enough, all steps transform in float64. `begins` is called with the number of each step, from 0, and
+        the rows that it is fitted on. Several chains that are fitted on one sample with one `rng` may share a `cache`:
+        the first steps that they have in common are fitted once.
         """
         if any(step.searches for step in steps):
             raise TypeError("parameters that are chosen from the data have to be settled first")
@@ -361,7 +363,7 @@ class Chain:
         """Return rows X (n, d) as plain numbers, after the leading steps that fill gaps or read categories or texts.
 
         If the last of these steps is a union with samplers, it makes features. Then the plain numbers of its maps are
-        joined, without those of a map whose columns were all read by earlier maps.
+        joined. A map is skipped if earlier maps have read all of its columns.
         """
         makers = [i + 1 for i, fitted in enumerate(self.steps) if _makes_numbers(fitted.step)]
         leading = [fitted.step.traits for fitted in self.steps[: max(makers, default=0)]]
@@ -422,7 +424,7 @@ def exact_inputs(X: InputRows, Y: InputRows) -> Coordinates:
 
 
 def own_coordinates(step: Step, state: State, pair: KernelInputs) -> Coordinates:
-    """Return the features of both inputs. If a step's features define its kernel, this is what `exact` returns."""
+    """Return the features of both inputs. `exact` returns this for a step whose features define its kernel."""
     if not isinstance(pair, Coordinates):
         raise TypeError(f"{step.kind} needs coordinates")
     chain = Chain((FittedStep(step, state, pair.x.shape[1]),))

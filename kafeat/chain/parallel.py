@@ -144,7 +144,7 @@ class ParallelChains(Step):
 
 
 def grouped(step: Step, column: str) -> Step:
-    """Return the step. If it has folds and no group column yet, this column becomes its group column."""
+    """Return the step. If the step has folds but no group column yet, `column` becomes its group column."""
     if not isinstance(step, ParallelChains):
         named = not isinstance(step, Grouped) or step.group is not None
         return step if named else step.model_copy(update={"group": column})

@@ -47,8 +47,9 @@ def demanding_rows(X: InputRows) -> Indices:
 def agree(narrow: Transform, wide: Transform, X: Floats, rows: Indices, dtype: np.dtype[Any]) -> bool:
     """Return True if the features of these rows of X agree between `narrow`, in `dtype`, and `wide`, in float64.
 
-    An error in a row may have at most √ε times the row's or the median length, with the ε of `dtype`, and an error in
-    a feature at most 1 % of its norm over all rows. If `dtype` cannot hold a row's features, `narrow` must fail.
+    A row's error may be at most √ε times the larger of its length and the median length, with the ε of `dtype`. A
+    feature's error may be at most 1 % of its norm over all rows. If `dtype` cannot hold a row's features, `narrow` must
+    fail.
     """
     exact, rounded = features(wide, X, rows, DOUBLE), features(narrow, X, rows, dtype)
     sound = (np.abs(exact) <= np.finfo(dtype).max).all(axis=1)

@@ -29,8 +29,8 @@ WithIntervals = Callable[[Transform, np.dtype[Any], Sequence[float]], Transform]
 Worker = Callable[[InputRows, Any, int], Made]
 """Computes the results of the rows of a chunk, tile by tile, with buffers for one thread.
 
-Arguments are the rows, the output (n, width) or None to get sparse rows, and the position of the first row in its tile.
-An error of a row is raised as `InvalidValueError`.
+Arguments are (1) the rows, (2) the output array (n, width), or None for sparse rows, and (3) the position of the first
+row in its tile. An error of a row is raised as `InvalidValueError`.
 """
 
 
@@ -110,7 +110,7 @@ class Programs:
 
     @cached_property
     def transforms(self) -> Sequence[Transform]:
-        """The transforms of the steps. All programs with dense results share their arrays."""
+        """The transforms of the steps. All programs with dense results share the arrays of these transforms."""
         return self._chain.transforms(self._dtype)
 
     @property
@@ -124,7 +124,7 @@ class Programs:
 
     @property
     def _dtype_of_last(self) -> np.dtype[Any]:
-        """The dtype in which the last step computes: float64 if all steps do, otherwise that of the map."""
+        """The dtype in which the last step computes: float64 if all steps use float64, otherwise the map's dtype."""
         return DOUBLE if self._chain.cast_after == len(self._chain.steps) else self._dtype
 
     def _dense(self, what: What, scale: float | None, sums: bool, levels: tuple[float, ...]) -> Program:
@@ -162,7 +162,7 @@ class Programs:
 
 
 def _of_thread(make: Callable[[], Worker]) -> Callable[[], Worker]:
-    """Return a function that makes one worker per thread and keeps it: new buffers take longer than a single row."""
+    """Return a function that makes one worker per thread and reuses it: new buffers take more time than one row."""
     own = threading.local()
 
     def worker() -> Worker:

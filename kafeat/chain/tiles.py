@@ -105,7 +105,7 @@ class TileLoop:
         return counts
 
     def _sparse(self, X: SparseRows, out: Floats) -> Array | None:
-        """Transform each row as sparse if it has few entries (see `THIN`), else as dense. Other rows do not decide."""
+        """Transform each row as sparse if it has few entries (see `THIN`), and as dense if it has more."""
         thin = X.counts * THIN <= X.width
         if SparseRows not in self._transform.takes or X.width < LEAST_SPARSE:
             thin[:] = False
@@ -148,7 +148,7 @@ class TileLoop:
 def with_good_rows(good: Mask, work: Callable[[Array], R]) -> tuple[R | None, list[InvalidValueError]]:
     """Return `work(rows)` for the good rows, and the errors of bad rows, which are removed from the mask `good`.
 
-    `rows` are the row numbers 0, 1, … with a good row in the place of each bad one. The others thus keep their places
+    `rows` are the row numbers 0, 1, … but each bad row is replaced by a good row. The good rows thus keep their places
     in the tile, and their bytes. The result is None if no row is good.
     """
     refusals = list[InvalidValueError]()

@@ -44,8 +44,8 @@ def try_cast(values: Array, out: Floats) -> bool | None:
     Returns
     -------
     bool or None
-        True if all numbers are finite. False if one is not, and then any float16 numbers in `out` are invalid. None if
-        nothing was written, because there is no loop for these types.
+        True if all numbers are finite. False if a number is not finite; float16 numbers in `out` are then invalid. None
+        if nothing was written, because there is no loop for these types.
     """
     run = _cast_loop(values.dtype, out.dtype)
     if run is None or not values.flags.aligned:

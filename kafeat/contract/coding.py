@@ -30,7 +30,7 @@ class Coding:
     group: bool = False
 
     def joined(self, other: Coding) -> Coding:
-        """Return rules for a column that two steps read. Keep what either keeps, and reject what either rejects."""
+        """Return rules for a column that two steps read. A value is rejected if the rules of either step reject it."""
         whole = [one.most for one in (self, other) if one.least is None]
         least, most = (None, min(whole)) if whole else (other.least, other.most)
         lenient, null = self.lenient and other.lenient, self.null or other.null

@@ -110,7 +110,7 @@ def nearest(name: object, names: Iterable[object]) -> str:
 
 
 def near(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the most similar of `names`, or None. Names that differ only in numbers (x003, x004) do not count."""
+    """Return the one of `names` closest to `name`, or None. Names that differ only in numbers are not close."""
     folded = {_fold(other): other for other in names if not _differ_in_numbers(name, other)}
     close = get_close_matches(_fold(name), folded, n=1, cutoff=cutoff)
     return folded[close[0]] if close else None

@@ -106,7 +106,7 @@ class Folds:
         return np.searchsorted(self.edges, keys, side="right")
 
     def cut(self, held: int) -> Cut:
-        """Return the cut that holds out this part, and trains on all others or, if ordered, on all earlier parts."""
+        """Return the cut that holds out this part, and trains on all other parts or, if ordered, all earlier parts."""
         every = range(held if self.ordered else self.count)
         return Cut(tuple(part for part in every if part != held), held)
 

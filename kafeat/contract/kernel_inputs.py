@@ -26,9 +26,9 @@ def distances(x: Floats, y: Floats, metric: Literal["sqeuclidean", "cityblock"])
 
 # From this many columns on, a matrix product is several times as fast as differences.
 _WIDE = 32
-# Products lose digits of squared distances below this share of ‖x‖² + ‖y‖², so differences are used for these.
+# Squared distances below this share of ‖x‖² + ‖y‖² are computed by differences, because products lose digits.
 _NEAR = 1e-3
-# Rows of a block. If more than the share _MANY of the pairs is near, differences are faster than products for all.
+# Rows of a block. If more than the share _MANY of pairs is near, differences for all pairs are faster than products.
 _ROWS, _MANY = 256, 0.1
 
 

@@ -20,7 +20,7 @@ def blocks(n: int, width: int, most: int = 1 << 20) -> list[slice]:
 
 
 def require_memory(numbers: float, what: str, remedy: str) -> None:
-    """Raise an error unless `numbers` further float64 numbers fit into free memory.
+    """Raise an error if the free memory is too small for `numbers` further float64 numbers.
 
     The message begins with `what`, such as "pca: 9,000 rows of 900 columns", and ends with `remedy`.
     """

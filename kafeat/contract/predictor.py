@@ -28,7 +28,8 @@ _LEAST_KEPT, _MOST_KEPT, _MOST_KEPT_NUMBERS = 256, 20_000, 1 << 24
 class Targets:
     """How labels become targets: `n` columns, which stand for classes if `classes` is true.
 
-    Otherwise, a label is target · unit + centre, with `unit` and `centre` (n,). `folds` are for cross-validation.
+    If `classes` is false, label = target · unit + centre, with `unit` and `centre` (n,). `folds` are for
+    cross-validation.
     """
 
     n: int
@@ -69,7 +70,7 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows with `outputs` (n, k), targets or probabilities, by models fitted without the row (NaN if there is none)."""
+    """Rows, and their predicted `outputs` (n, k) by models fitted without the row; NaN if there is no such model."""
 
     rows: TrainingRows
     outputs: Floats

@@ -1,4 +1,4 @@
-"""Multiply rows by a matrix, if either of them is sparse, with compiled loops or else with SciPy."""
+"""Products of rows with a matrix, if either is sparse, by compiled loops or, where a loop is missing, by SciPy."""
 
 from __future__ import annotations
 

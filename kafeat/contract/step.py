@@ -64,12 +64,12 @@ class Sample:
     `X` (n, d) are the sampled rows in float64, transformed by the previous steps. `label` (n,) is the label column if
     there is one, and `n_rows` counts the rows of the whole input. `given` has the rows that a step requested by
     `given_rows`, under the same names, also transformed. `names` are the names of the features, with None for each that
-    is not an input column. `n_categories` has the number of categories of each feature that is a code, and 0 for each
-    other. Both are None after a step that does not keep its input columns. `times` are the names of the columns that
-    were read as times. `dtype` is that of the map's features. `rows` (n,) are the row numbers in the input; None means
-    0, 1, …, n − 1. `keys` are the groups or times by which rows are held out; None holds them out at random. `stream`
-    reads all rows; without it, steps can learn only from the sample. `jobs` is the number of threads, which never
-    changes the result. `cache` stores fitted chains on the same sample, for reuse.
+    is not an input column. `n_categories` has the number of categories of each feature that is a code, and 0 for every
+    other feature. `names` and `n_categories` are None after a step that does not keep its input columns. `times` are
+    the names of the columns that were read as times. `dtype` is that of the map's features. `rows` (n,) are the row
+    numbers in the input; None means 0, 1, …, n − 1. `keys` are the groups or times by which rows are held out; None
+    holds them out at random. `stream` reads all rows; without it, steps can learn only from the sample. `jobs` is the
+    number of threads, which never changes the result. `cache` stores fitted chains on the same sample, for reuse.
     """
 
     X: Floats
@@ -95,7 +95,7 @@ class Sample:
 
     @property
     def all_rows(self) -> RowStream:
-        """A stream of all training rows, or of the rows of the sample if only they are known."""
+        """A stream of all training rows, or of the rows of the sample if only the sample is known."""
         label = self.needed_label
         return self.stream or RowStream(label, lambda: iter([(self.X, label)]))
 
@@ -132,7 +132,7 @@ class Transform(ABC):
 
         `out` is in C or in Fortran order. An entry that the step does not accept raises `InvalidValueError`. Rows in
         a form of `takes` give the same image, up to rounding. A row's result must not depend on the other rows. Return
-        how many values of each row were clipped, (rows,), or None if none ever are.
+        how many values of each row were clipped, (rows,), or None if the step never clips.
         """
 
     def to_sparse(self, X: Rows) -> tuple[SparseRows, Array | None]:
@@ -146,7 +146,7 @@ class Transform(ABC):
 
 
 def total_clipped(counts: Iterable[Array | None]) -> Array | None:
-    """Add up, for each row of a tile, the values that several transforms clipped. Return None if none counts them."""
+    """Add up, for each row of a tile, the values that transforms clipped. Return None if no transform counts them."""
     counted = [count for count in counts if count is not None]
     return np.sum(counted, axis=0) if counted else None
 
@@ -241,7 +241,7 @@ class Step(BaseModel, ABC):
 
     @abstractmethod
     def state_shapes(self, state: State, n_features_in: int) -> Shapes:
-        """Return the name, the shape and, unless it holds floats, the dtype of every array in a state.
+        """Return the name and the shape of every array in a state, and the dtype of those that do not hold floats.
 
         Sizes that come from the data may be read from `state`. Everything else must follow from the recipe and from
         `n_features_in`, so that a state that disagrees with them is rejected.
@@ -281,7 +281,7 @@ class InTwos(Step):
 
     @property
     def n_drawn(self) -> int:
-        """The number of random draws, such as frequencies: half the number of outputs if these come in pairs."""
+        """The number of random draws, such as frequencies: one per output, or one per pair if outputs come in pairs."""
         in_twos = getattr(self, self.twos[0]) == self.twos[1]
         return self.n_components // 2 if in_twos else self.n_components
 

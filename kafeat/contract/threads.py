@@ -61,7 +61,7 @@ def endable(work: Callable[[], R], seconds: float | None = None) -> R:
 
 
 def settle(future: Future[R], work: Callable[[], R]) -> None:
-    """Do the work, and pass its result or its error to the future. The thread that waits for it raises the error."""
+    """Do the work, and pass its result or its error to the future. Threads that wait for the future get the error."""
     try:
         future.set_result(work())
     except BaseException as error:

@@ -97,9 +97,9 @@ class SparseRows:
 class TextRows:
     """Rows with columns of numbers and of text. Their features are numbers and counts of n-grams.
 
-    The features at the positions `plain` (p,) are `numbers` (n, p). The others are counts of the n-grams of `texts`
-    (n, k). Those of text column j begin at position starts[j].
-    Texts need less memory than counts, so the step that reads the texts counts the n-grams tile by tile.
+    The features at the positions `plain` (p,) are `numbers` (n, p). All other features are counts of the n-grams of
+    `texts` (n, k). Those of text column j begin at position starts[j]. Texts need less memory than counts, so the step
+    that reads the texts counts the n-grams tile by tile.
     """
 
     numbers: Floats

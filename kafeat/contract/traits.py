@@ -88,9 +88,9 @@ class NumberTraits:
 
     Attributes:
         missing: The treatment of NaN: `refuse` raises an error, `pass` leaves NaN, and `fill` replaces it by a number.
-        spreads: The treatment of columns whose spreads differ. A step that `needs` similar spreads measures whole rows,
-            by distances or dot products. One that `keeps` them leaves them to the next step. One that `ignores` them
-            treats every column separately.
+        spreads: The treatment of columns whose spreads differ. `needs`: the step measures whole rows, by distances or
+            dot products, so that spreads must be similar. `keeps`: the step leaves the spreads to the next step.
+            `ignores`: the step treats every column separately.
         refuses_negative: True if `fit` and the transform raise an error for values below some bound, 0 or less.
     """
 
@@ -125,9 +125,9 @@ class ExactTraits:
 
     Attributes:
         needs_coordinates: True if `exact` needs coordinates, because dot products of the inputs do not determine it.
-        none: The reason why this recipe has no exact kernel, for a kind that has one by default; or None.
+        none: The reason why this recipe has no exact kernel although its kind can have one, or None if there is none.
         own: The parameter that makes the features themselves define the kernel, such as `kind: trees`, or None. If
-            it is set, errors are only rounding, `target_error` is refused, and `exact` returns `own_coordinates`.
+            `own` is set, errors are only rounding, `target_error` is refused, and `exact` returns `own_coordinates`.
     """
 
     needs_coordinates: bool = True

@@ -59,7 +59,7 @@ def drawn(
 
     files = {}
     for style in STYLES:
-        # several axes share the width of the page, so they are made smaller to keep labels readable
+        # pages shrink a wide figure to the page width, so several axes get less width each: labels then shrink less
         figure = Figure(figsize=(4.4 if columns == 1 else 3.4 * columns, 3.4), layout="constrained")
         figure.set_facecolor(style.paper)
         axes = np.atleast_1d(figure.subplots(1, columns))
@@ -76,7 +76,7 @@ def drawn(
 
 
 def needed_pyplot() -> Any:
-    """Return pyplot, or name the remedy if it cannot be imported."""
+    """Return pyplot. If it cannot be imported, raise an error that names the remedy."""
     try:
         from matplotlib import pyplot
     except ImportError as error:

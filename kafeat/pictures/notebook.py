@@ -155,7 +155,7 @@ def _drawn(fm: Drawable, X: TableLike, rows: int, portrait: str, columns: int = 
 
 
 def _figures(fm: Drawable, X: TableLike, rows: int) -> MapFigures:
-    """Compute the figures from the rows with the largest hashes. The map was fitted on those with the smallest."""
+    """Compute the figures from the rows with the largest hashes. The map was fitted on rows with small hashes."""
     from kafeat.pictures.portraits import map_figures
 
     if rows < 2:

@@ -36,7 +36,7 @@ SECONDS, MEGABYTES = Format(spell_seconds, "s"), Format(lambda size: spell_numbe
 class Column(Generic[T]):
     """A column of a table: its title, a function from a row to the value to show (or None), and the values' format.
 
-    A terminal that is too narrow drops columns with the largest `idle` first, and never those with 0.
+    A terminal that is too narrow drops columns with the largest `idle` first, and never columns with `idle` 0.
     """
 
     title: str

@@ -124,7 +124,7 @@ class FeatureMap(NamedFeatures, TransformerMixin, MapEstimator):  # type: ignore
         return self
 
     def _warn_of_earlier(self, sampled: SampledFit | None) -> None:
-        """Warn if a batch comes after a fit, or after the map was used. `sampled` holds the earlier batches."""
+        """Warn if a new batch comes after `fit`, or after the map was used. `sampled` holds the earlier batches."""
         if sampled is None and self.__sklearn_is_fitted__():
             warnings.warn(
                 "partial_fit: the rows of the previous fit are not kept, so this starts a new fit",

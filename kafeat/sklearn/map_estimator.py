@@ -269,7 +269,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return self
 
     def _labels(self, y: Any, config: Config) -> Array | None:
-        """Return the labels to fit this config with, or None if it uses none. Subclasses check `y`."""
+        """Return the labels to fit this config with, or None if the config uses no labels. Subclasses check `y`."""
         return y
 
     @property
@@ -332,7 +332,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return reader_of(X) if rows.dtype == object else NamedReader(rows, [str(name) for name in names])
 
     def _with_tags_of(self, config: Config) -> Self:
-        """Return a view of the estimator with tags of this config: to load a config is slower than a transform."""
+        """Return a view of the estimator with tags of this config: loading a config takes longer than a transform."""
         view = object.__new__(type(self))
         view.__dict__.update(vars(self), _checked=config)
         return view
@@ -483,7 +483,7 @@ class ParametersRefusedError(UsageError, ValueError):
 
 @contextmanager
 def as_value_errors(rows: int | None = None) -> Iterator[None]:
-    """Convert kafeat's errors to errors that are also ValueErrors. Messages mention if there was only one row."""
+    """Convert kafeat's errors to errors that are also ValueErrors. If `rows` is 1, messages mention it."""
     try:
         yield
     except UsageError as error:

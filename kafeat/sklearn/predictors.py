@@ -41,7 +41,7 @@ class _PredictingEstimator(MapEstimator):
     def predict_interval(self, X: Any, level: float = 0.9) -> Array:
         """Return intervals, or sets of classes, that contain the labels of rows X (n, d) with a probability of `level`.
 
-        For numbers they are lower and upper ends, (n, 2) or (n, k, 2), and for classes a mask (n, n_classes).
+        For numbers, return lower and upper ends, (n, 2) or (n, k, 2). For classes, return a mask (n, n_classes).
         """
         return self._made(FittedMap.predict_interval, X, level=level)
 

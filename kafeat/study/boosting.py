@@ -15,13 +15,13 @@ from kafeat.types import Floats
 
 # The work is estimated as trees × (columns + _MORE_COLUMNS) × (rows + _MORE_ROWS). A core does 2e8 per second.
 _MORE_ROWS, _MORE_COLUMNS = 4_000, 20
-# More work than _MUCH halves the rounds and doubles the learning rate. If it still exceeds _MOST, fewer rows are used,
-# at least _LEAST. If even that exceeds _TOO_MUCH, boosting is left out.
+# More work than _MUCH halves the rounds and doubles the learning rate. If the work still exceeds _MOST, fewer rows are
+# used, but at least _LEAST. If the work even then exceeds _TOO_MUCH, boosting is left out.
 _MUCH, _MOST, _TOO_MUCH = 5e8, 1.5e9, 3e9
 _LEAST = 2_000
 MOST_ROWS = 100_000
 """Boosting learns from at most this many rows, because it holds all of them in memory."""
-# With at least this many rows, a held-out tenth decides when to stop. If nothing stops it, boosting may overfit badly.
+# With at least this many rows, a held-out tenth decides when to stop: boosting without a stop overfits.
 _STOPS_EARLY = 5_000
 _QUICK = {"max_iter": 50, "learning_rate": 0.2, "max_bins": 63}
 
@@ -51,7 +51,7 @@ class Boosting:
 
 
 def plan(rows: int, width: int, trees: int) -> tuple[int, dict[str, Any]] | None:
-    """Return how many rows to train on and scikit-learn's parameters, for `trees` trees a round; None if too slow."""
+    """Return the rows to train on and scikit-learn's parameters, for `trees` trees per round; None if too slow."""
     rows, of_row = min(rows, MOST_ROWS), float(trees * (width + _MORE_COLUMNS))
     if 100 * of_row * (rows + _MORE_ROWS) <= _MUCH:
         return rows, {}

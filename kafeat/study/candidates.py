@@ -133,7 +133,7 @@ def _value(text: str) -> Any:
 
 
 class Fit(NamedTuple):
-    """A fitted map, the seconds of fitting it (None for a saved model), and the job that fits its predictor, if any."""
+    """A fitted map, the seconds of fitting it (None for a saved model), and the job to fit its predictor, or None."""
 
     map: FeatureMap
     seconds: float | None = None
@@ -157,7 +157,7 @@ class ComparedMap:
         return f"{self.name} {' '.join(parts)}".strip()
 
     def task(self, names: tuple[str, ...]) -> TaskKind:
-        """Return the task of a model that learned these labels, or that of a recipe's predictor, or else `auto`."""
+        """Return the task of a model for these labels, or of a recipe's predictor, or `auto` if there is neither."""
         own = None if self.fitted is None else self.fitted.predictor
         if own is not None and own.labels.soft and set(own.labels.names) == set(names):
             return "soft"

@@ -31,8 +31,8 @@ class Evaluation(dict[str, Any]):
     def to_pandas(self) -> Any:
         """Return the means of each map and setting as a data frame of pandas.
 
-        Each figure has a column with its name, and its standard error has one with the suffix `_error`. The parameters
-        of the setting are also columns.
+        Each figure has a column with its name, and a second column, with the suffix `_error`, for its standard error.
+        The parameters of the setting are also columns.
 
         Returns
         -------

@@ -51,7 +51,7 @@ def rows_to_shuffle(columns: int, width: int) -> int:
 def score_losses(
     places: Mapping[str, slice], held_out: Sequence[HeldOut], score: Callable[[Floats], float], seed: int
 ) -> Losses | None:
-    """Return for each column how much the score of all predictions falls if it is shuffled within each held-out set.
+    """Return for each column how much the score of all predictions falls if the column is shuffled in held-out sets.
 
     If two columns hold the same information, shuffling one costs little, because the other remains. Return None if the
     score is not defined, or if the map refuses a row with a shuffled value.

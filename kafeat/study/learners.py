@@ -105,7 +105,7 @@ class Split:
         return Folded(folds.parts(self.hashes if self.keys is None else self.keys.values), folds)
 
     def some(self, of: Mask, most: int) -> Mask:
-        """Return the mask `of`, limited to its `most` rows with the largest hashes if it has more."""
+        """Return the mask `of`. If it has more than `most` rows, keep the `most` rows with the largest hashes."""
         return of if int(of.sum()) <= most else _last(of, most, self.hashes)
 
     def validation_rows(self, part: int) -> Mask:
@@ -116,8 +116,9 @@ class Split:
 def split(n: int, seed: int, test: Mask | None = None, keys: RowKeys | None = None) -> Split:
     """Hold out the fifth of n rows with the largest hashes of (seed, row number), or the rows in `test`.
 
-    A map is fitted on the rows with the smallest hashes. If it is fitted on less than four fifths, it sees no test row.
-    If keys are given, they choose the test rows: whole groups with about a fifth of the rows, or the latest fifth.
+    A map is fitted on the rows with the smallest hashes. A map that is fitted on less than four fifths of the rows sees
+    no test row. If keys are given, they choose the test rows: whole groups with about a fifth of the rows, or the
+    latest fifth.
     """
     hashes = row_hashes(seed, 0, n)
     if test is not None:
@@ -231,7 +232,7 @@ class Trained(NamedTuple):
 def train(
     prepare: Callable[[], Training], penalty: float | None, apart: Callable[[], float] = lambda: 0.0
 ) -> Trained:
-    """Fit with a penalty, or search for one first. Seconds by which the total `apart()` grows are not counted."""
+    """Fit with `penalty`; if it is None, search for one. Seconds by which the total `apart()` grows do not count."""
     training, prepared = timed(prepare, apart)
     chosen, search = (penalty, 0.0) if penalty is not None else timed(training.search, apart)
     model, learned = timed(partial(training.model, chosen), apart)

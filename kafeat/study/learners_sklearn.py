@@ -41,7 +41,7 @@ _NEAR = 1e-3
 _STEPS = 100
 # Limit of the dual solver's passes over the rows, for the hinge loss.
 _PASSES = 1000
-# Limit of the steps of the kernel SVM's solver, which might not end otherwise, and which ignores signals.
+# Limit of the steps of the kernel SVM's solver. Without a limit, it might not end, and signals do not stop it.
 _PAIRS = 1_000_000
 _MOST_BYTES = 4 << 30
 
@@ -111,7 +111,7 @@ class HeldRows:
         return len(np.unique(self.y)) == 1
 
     def _mean_score(self, cost: float) -> float:
-        """Return the mean score of a cost over the folds, on about `_CHOSEN_ON` rows, or a whole kernel matrix."""
+        """Return the mean score of a cost over the folds, on about `_CHOSEN_ON` rows or a whole kernel matrix."""
         every = 1 if self.is_kernel else -(-len(self.Z) // _CHOSEN_ON)
         some = slice(None, None, every)
         Z, y, scores = self.Z[some], self.y[some], list[float]()

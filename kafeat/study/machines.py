@@ -54,7 +54,8 @@ class Learned:
     """A trained model, its scores, and its costs.
 
     Attributes:
-        scores: Every test score by its name. `score` is the deciding one, and `training_score` that on training rows.
+        scores: Every test score by its name. `score` is the deciding score, and `training_score` is the same score on
+            training rows.
         tested: The predictions and the labels of the test rows.
         predict_seconds: Seconds to predict the test rows from the columns that the map reads.
         making_seconds: Seconds to make the features, or the kernel matrix, of the training rows.
@@ -86,8 +87,9 @@ class Learned:
 class Compared(NamedTuple):
     """The results of a learner on raw columns, on features and with the exact kernel, and of boosting.
 
-    `same_rows` is the learner on features, trained only on the rows of `exact`. `boosting` is text, the
-    reason, if it is left out."""
+    `same_rows` is the learner on features, trained only on the rows of `exact`. If boosting is left out, `boosting` is
+    the reason, as text.
+    """
 
     raw: Learned
     boosting: Learned | str
@@ -96,7 +98,7 @@ class Compared(NamedTuple):
     same_rows: Learned
 
 
-# The score on the training rows uses at most this many of them.
+# The score on the training rows uses at most this many training rows.
 _MOST_TRAINING = 100_000
 
 
@@ -254,7 +256,7 @@ class Machines:
         return {"raw": {"score": self._raw_validated[key]}, "map": self.scoring.deciding(tested)}
 
     def parts(self, subject: MapOnData) -> list[Entries]:
-        """Return an entry for each part of a union, with the learner's score without it; empty for other maps."""
+        """Return for each part of a union the learner's score without this part. Other maps have no entries."""
         parts = subject.map.chain.parts
         scored = []
         for name, columns in parts if len(parts) > 1 else ():

@@ -29,7 +29,7 @@ from kafeat.study.records import Entries, Record
 from kafeat.study.request import EvaluationRequest, Say
 from kafeat.types import Mask
 
-# One in four training rows is a validation row, which decides between maps. With fewer than 40 training rows, none is.
+# One in four training rows is a validation row, to decide between maps, if there are at least 40 training rows.
 _VALIDATION_PART, _LEAST_TO_CHOOSE = 4, 40
 # Every evaluation needs two rows to test or compare on, and three to fit and train on.
 _LEAST_ROWS = 5

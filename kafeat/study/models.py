@@ -132,8 +132,9 @@ def drawn(task: PredictionTask, tested: Tested) -> ModelFigures | None:
 class _Held(NamedTuple):
     """Labels compared with intervals: for each level, `covered` (n, k) marks labels inside, `sizes` (n, k) are lengths.
 
-    `p_value` tests if `errors` (n,) are larger than those of held-out training rows. An interval of classes is a set,
-    its length the number of classes, and `calibration` has the calibration error and its p-value; else it is empty.
+    `p_value` tests if `errors` (n,) are larger than those of held-out training rows. For classes, an interval is a set,
+    its length is the number of its classes, and `calibration` has the calibration error and its p-value. For numbers,
+    `calibration` is empty.
     """
 
     covered: list[Mask]
@@ -225,7 +226,7 @@ def score_model(
     request: EvaluationRequest,
     deciding: Score,
 ) -> ScoredModel | None:
-    """Score the predictions for the test rows. Return None without a predictor, or if it predicts other labels."""
+    """Score the predictions for the test rows. Return None if the map has no predictor, or one for other labels."""
     predictor, order = fm.predictor, fm.predictor.order_of(request.labels) if fm.predictor else None
     if predictor is None or order is None:
         return None

@@ -23,7 +23,7 @@ from kafeat.study.summary import (
 
 
 def choose(summaries: Sequence[Summary]) -> Summary | None:
-    """Return the map with the fewest columns of those within noise of the best, or None if maps cannot be ranked."""
+    """Return the map with the fewest columns among the maps within noise of the best; None if maps cannot be ranked."""
     if len(summaries) < 2 or not comparable(summaries):
         return None
     best = max(summaries, key=goodness)
@@ -114,8 +114,8 @@ def recommend(summaries: Sequence[Summary], choice: Estimate | None = None) -> s
 def score_of_choice(records: Sequence[Record]) -> Estimate | None:
     """Return the mean test score if each split chooses its own map, or None with one split or map.
 
-    Validation rows of one split are test rows of another. So test rows take part if all splits choose one map together,
-    and the test scores of that map are too optimistic.
+    Validation rows of one split are test rows of another. If all splits chose one map together, test rows would take
+    part in the choice, and the test scores of that map would be too optimistic.
     """
     groups: dict[int | None, list[Record]] = {}
     for record in records:

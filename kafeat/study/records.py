@@ -68,7 +68,7 @@ class Record:
     parts: list[Entries] = field(default_factory=list)
 
     def flat(self) -> FlatRecord:
-        """Return all figures under the keys of JSON. Those that are not finite, such as a ratio to 0, become None."""
+        """Return all figures under the keys of JSON. Figures that are not finite, such as a ratio to 0, become None."""
         flat = {**self.about, **self.kernel, **self.scored.flat()}
         parts = {"parts": self.parts} if self.parts else {}
         return {

@@ -49,7 +49,7 @@ class Scoring:
     def of(
         cls, task: PredictionTask, asked: EvaluationRequest, who: str, predicts: Collection[Judged]
     ) -> Scoring:
-        """Return the rule for the first requested score, or for the task's default. Messages name the model `who`."""
+        """Return the rule for the first requested or the default score. `who` is the name of the model in messages."""
         names = asked.scores or ("auto",)
         scores = [score_for(name, task.kind, who, predicts, asked.interval) for name in names]
         return cls(task, scores[0], "probabilities" in predicts)
@@ -70,7 +70,7 @@ class Scoring:
         return [replace(score, level=self.first.level) for score in scores_of(self.task.kind)]
 
     def every(self, tested: Tested, known: Tested | None = None) -> dict[str, float | None]:
-        """Return all scores of the test rows, or None for those that cannot judge the predictions.
+        """Return all scores of the test rows. A score that cannot judge the predictions is None.
 
         `score` is the deciding score, and `training_score` is the same on the `known` training rows.
         """
@@ -100,7 +100,7 @@ class Scoring:
         return {"score": self.first.stated(figures[self.first.name]), **figures}
 
     def uncertainty(self, tested: Tested) -> float | None:
-        """Return the standard error by resampling rows or groups; None if a formula gives it, or it is undefined."""
+        """Return the standard error by resampling rows or groups; None if it is undefined, or if a formula gives it."""
         judged, groups = self._judged(self.first, tested), tested.groups
         if judged is None or (groups is None and self.first.noise is not None):
             return None

@@ -48,7 +48,7 @@ def config_for(
 
 
 def _steps(groups: Groups, encoding: Encoding) -> list[dict[str, Any]]:
-    """Return the steps that suit the first rows. They fill missing values unless all rows are known to have none."""
+    """Return the steps that suit the first rows. The steps fill gaps if any row may have a missing value."""
     gaps = groups.rows >= LOOK or any(look.missing for look in groups.looks)
     width = _WIDTH if not groups.texts else _WIDTH // 2
     chain: list[dict[str, Any]] = [

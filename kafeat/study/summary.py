@@ -101,7 +101,7 @@ def is_scored(summary: Summary) -> bool:
 
 
 def deciding(summary: Summary) -> Estimate:
-    """Return the figure that ranks maps: the score on validation rows, else that on test rows, else the error."""
+    """Return the figure that ranks maps: the score (on validation rows if there are any) or, without it, the error."""
     if not is_scored(summary):
         error: Estimate = summary.kernel["relative_frobenius"]
         return error
@@ -113,7 +113,7 @@ def deciding(summary: Summary) -> Estimate:
 def goodness(summary: Summary) -> float:
     """Return the quantity to maximize: the score if there is one, otherwise the negative error.
 
-    The score is on validation rows if there are any, so that the score on test rows stays an unbiased estimate.
+    If there are validation rows, the score is on validation rows. The score on test rows thus stays unbiased.
     """
     value = deciding(summary)["mean"]
     return -np.inf if value is None else value if is_scored(summary) else -value
@@ -171,7 +171,7 @@ def stated_mean(summary: Summary, which: str) -> float | None:
 
 
 def spread_of(summary: Summary, figure: Estimate) -> float | None:
-    """Return the value after ±: the standard deviation over several splits, or else the standard error over seeds."""
+    """Return the value after ±: the standard deviation over splits or, for one split, the standard error over seeds."""
     return figure["deviation"] if summary.splits > 1 else figure["standard_error"]
 
 

@@ -82,7 +82,7 @@ def rows_of(summaries: Sequence[Summary]) -> list[Row]:
 
 
 def _distinct(rows: Sequence[Row]) -> list[Row]:
-    """Return a single row if all have the same width and score, because they are one model, else one for each map."""
+    """Return one row for each map, or a single row if all rows are one model, with the same width and score."""
     if len({(row.width, row.of("score")) for row in rows}) < 2:
         return list(rows[:1])
     named = {spell_briefly(row.entry.about): row for row in reversed(rows)}
@@ -98,7 +98,7 @@ def _boosting(entry: Summary) -> str:
 def score_table(
     summaries: Sequence[Summary], scoring: Sequence[str] = (), details: bool = False
 ) -> list[TableColumn]:
-    """Return the table of the deciding score and of others: those after it in `scoring` or, with `details`, all."""
+    """Return the table of the deciding score and of the further scores in `scoring` or, with `details`, all scores."""
     rows, entry = rows_of(summaries), summaries[0]
     about, decides = entry.about, scoring_of(entry)
     named = scores_of(about["task"]) if details else _beside(rows, scoring[1:])
@@ -268,7 +268,7 @@ def findings(summaries: Sequence[Summary], entry: Summary) -> Iterator[str]:
 
 
 def _ratio(what: str, name: str, near: float, exact: float) -> Iterator[str]:
-    """Yield a sentence on how much longer the slower of map and exact machine took, unless the difference is noise."""
+    """Yield a sentence on how much longer the slower of map and exact machine took, or nothing if both are level."""
     least, most = sorted((near, exact))
     if most < _NO_TIME or most < _SAME_TIME * least:
         return

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def lines(summaries: Sequence[Summary]) -> dict[str, list[Summary]]:
-    """Group summaries into the lines of a plot. Those of a line differ only in the number of columns."""
+    """Group summaries into the lines of a plot. The summaries of a line differ only in the number of columns."""
     lines: dict[str, list[Summary]] = {}
     for entry in summaries:
         lines.setdefault(spell_briefly(entry.about), []).append(entry)

@@ -79,7 +79,7 @@ _MOST_COLUMNS = 15
 def importance(
     name: str, losses: Mapping[str, float], errors: Mapping[str, float], score: Score
 ) -> Iterator[str]:
-    """Yield the HTML table of the most important columns, by what the score loses if they are shuffled."""
+    """Yield the HTML table of the most important columns, by how much the score falls if a column is shuffled."""
     most = list(losses)[:_MOST_COLUMNS]
     change = f"{'rise' if score.is_error else 'loss'} of {score}"
     yield (

@@ -22,7 +22,7 @@ from kafeat.study.tables import (
     score_table,
 )
 
-# Prefixes of the names of pictures for the sections on scores and on costs. All others are about kernels.
+# Prefixes of the names of pictures for the sections on scores and on costs. All other pictures are about kernels.
 _OF_SCORES = ("reliability", "confusion", "score-over")
 _OF_COSTS = ("time-over",)
 

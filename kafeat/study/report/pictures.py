@@ -46,7 +46,7 @@ def _comparisons(summaries: Sequence[Summary]) -> Iterator[Picture]:
 
 
 def _best_of_each(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) -> Iterator[MapFigures]:
-    """Yield the figures of one setting of each map: the recommended one, else its best, else the widest."""
+    """Yield the figures of one setting of each map: the recommended, the best or, without scores, the widest."""
     overall = choose(summaries)
     for name in dict.fromkeys(exhibit.about["map"] for exhibit in exhibits):
         own = [entry for entry in summaries if entry.about["map"] == name]

@@ -59,8 +59,9 @@ _TIMED_ROWS = 2048
 def rule_of_share(seed: int, limit: float, folds: Folds, test_share: float, share: float) -> RowRule:
     """Return a rule that selects the rows to learn from and to score on. All maps are scored on the same rows.
 
-    Only the share `limit` of all rows is used. Of these, the share `test_share` is scored on, and maps learn from the
-    share `share` of the others. With keys, `folds` choose the rows to score on: whole groups, or the latest rows.
+    Only the share `limit` of all rows is used. The share `test_share` of the used rows is scored on. Maps learn from
+    the share `share` of the other used rows. With keys, `folds` choose the rows to score on: whole groups, or the
+    latest rows.
     """
 
     def places(numbers: Array, keys: Floats | None) -> tuple[Floats, Mask]:

@@ -31,9 +31,10 @@ class Choice:
         points: The trials of the chosen map with several numbers of columns.
         reasons: Sentences on why the chosen map has this number of columns.
         learning: The trials of the chosen map with fewer rows to learn from, and with all.
-        boosted: Gradient boosting on the same rows; None if it was not requested, or failed as `without_boosting` says.
+        boosted: Gradient boosting on the same rows; None if boosting was not requested or failed. `without_boosting`
+            has the reason.
         test_score: The score on the test rows, which had no part in the choice; None without test rows.
-        untested_seconds: Estimated seconds of the fit for `test_score`, if there was no time for it; else None.
+        untested_seconds: Estimated seconds of the fit for `test_score` if time was too short, else None.
         losses: How much the score falls when a column is shuffled, with the standard error, largest first; None if it
             was not requested.
         parts: The score with all parts of a union, then each part with the score without it; empty if it was not
@@ -79,7 +80,7 @@ def compared(chosen: Trial, boosted: Outcome) -> Compared:
 def choose(search: Search, choice: Choice, predicts: bool, with_curve: bool) -> None:
     """Choose the number of columns, as `_recommended` does, and fill the fields of `choice` that explain it.
 
-    If the number is fixed, it stays. With `with_curve`, the map is still scored with fewer columns, for a plot.
+    A fixed number of columns does not change. With `with_curve`, other numbers are still scored, for a plot.
     """
     budget = search.budget
     if with_curve or budget.columns is None:
@@ -163,8 +164,8 @@ def _points(search: Search, candidate: Candidate) -> list[Trial]:
 def _recommended(points: Sequence[Trial], search: Search, predicts: bool) -> Trial:
     """Return the trial with the recommended number of columns. It is no worse than raw columns and the default map.
 
-    If the map `predicts`, it has the most columns within noise of the best score, because wider maps usually err less.
-    Otherwise it has the fewest columns such that no wider map is worth its columns.
+    If the map `predicts`, return the trial with the most columns within noise of the best score, because wider maps
+    usually err less. If not, return the trial with the fewest columns such that no wider map is worth its columns.
     """
     best, floor = _best(points), search.floor
     good = [point for point in points if point.outcome.score >= floor]

@@ -27,9 +27,9 @@ _MARK = b'{"kafeat": "tune", "key": '
 class TrialJournal:
     """The outcomes of the trials of a search, in a locked file, which is removed at the end.
 
-    The file stays if the search, or writing its result, ends early. `complete` is None until a map is chosen, then
-    True unless the search was interrupted. With `resume`, outcomes of an earlier search are read from a file with the
-    same key, up to the first damaged line. Without `resume`, a file with outcomes is refused.
+    The file stays if the search, or writing its result, ends early. `complete` is None until a map is chosen. Then it
+    is False if the search was interrupted, otherwise True. With `resume`, outcomes of an earlier search are read from a
+    file with the same key, up to the first damaged line. Without `resume`, a file with outcomes is refused.
     """
 
     def __init__(self, path: str, key: str, resume: bool, warn: Callable[[str], None]) -> None:
@@ -97,7 +97,8 @@ class TrialJournal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Bad data or options would make trials fail again: remove the file, unless only writing the result failed.
+        # Bad data or options would make trials fail again, so the file is removed. It stays if a map was chosen: then
+        # only writing the result failed.
         useless = self.complete is None and isinstance(error, DataError | UsageError)
         done = useless if error is not None else self.complete
         with naming(self._path), self._file:

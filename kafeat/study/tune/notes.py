@@ -151,8 +151,8 @@ def _not_at_random(table: TunedTable, Y: Floats) -> Iterator[str]:
         )
 
 
-# A column with fewer different values than this holds categories, not groups. A label is a property of groups if these
-# explain more than this share of its variance.
+# A column with fewer different values than this holds categories, not groups. A label is a property of groups if the
+# groups explain more than this share of its variance.
 _LEAST_GROUPS, _OF_GROUP = 30, 0.95
 
 

@@ -178,7 +178,7 @@ class Search(Trials):
                 slowest = max(slowest, trial.outcome.seconds)
 
     def _most(self, k: int) -> float:
-        """Return how many trials rung `k` may make. If enough are left, some are reserved for the later rungs."""
+        """Return how many trials rung `k` may make. If enough trials are left, some are reserved for later rungs."""
         if self.most_trials is None:
             return inf
         left = self.most_trials - len(self.trials)
@@ -203,7 +203,7 @@ class Search(Trials):
         return size
 
     def afterwards(self, what: str, candidate: Candidate, size: Size) -> Trial | None:
-        """Return a trial that follows the rungs, and make it unless it was made before; None if time is too short.
+        """Return a trial that follows the rungs. If it was not made before, make it; return None if time is short.
 
         `what` names the stage in place of a rung: `boosting`, `other widths` or `fewer rows`.
         """

@@ -115,7 +115,7 @@ class Scorer:
         return self._problem.task.class_weights(labels) if self._problem.balanced else None
 
     def _outcome(self, tested: Tested, task: PredictionTask, size: Size, likely: bool = False) -> Outcome:
-        """Return the scores of predictions. Those of classes are calibrated, but not probabilities (`likely`)."""
+        """Return the scores of predictions. Outputs for classes are calibrated, except probabilities (`likely`)."""
         predicted, labels, groups, _ = tested
         probabilities = None if task.classes is None else predicted
         if task.classes is not None and not (likely or size.one_pass):

@@ -42,7 +42,8 @@ class Screen:
     def found(self, like: Candidate, seconds: float = inf) -> list[Candidate]:
         """Return the best of the kernels that are tried in these seconds, with text and categories coded as in `like`.
 
-        First come the best of up to four sorts, each a kernel with or without a metric, then others by their errors.
+        First comes the best kernel of each of up to four sorts, then the other kernels by error. A sort is a kind of
+        kernel with a metric, or without one.
         """
         with suppress(TimeoutError):
             endable(partial(self.run, like), seconds)
@@ -63,7 +64,7 @@ class Screen:
 
     @property
     def ranked(self) -> list[Candidate]:
-        """The kernels, best first. Of those with equal errors, which differ only in name, it lists the first."""
+        """The kernels, best first. Kernels with equal errors differ only in name, so only the first is listed."""
         found = {error: one for one, error in reversed(self.errors.items()) if error < inf}
         return [found[error] for error in sorted(found)]
 
@@ -84,7 +85,7 @@ class Screen:
         share_work(lambda: one, new, max(1, min(self.problem.jobs, len(new))))
 
     def _error(self, kernel: Candidate) -> float:
-        """Return the squared error on held-out rows with the best penalty, divided by that of the mean label."""
+        """Return the squared error on held-out rows with the best penalty, divided by the error of the mean label."""
         recipes = self.problem.space.steps(kernel, self.problem.space.width, EXACT_ROWS)
         for step in nested(recipes):
             if step["kind"] == "nystroem":

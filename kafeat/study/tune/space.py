@@ -61,7 +61,7 @@ _FOR_ONE_ENSEMBLE = ("6 folds", "with leaves of one row", "twice 6 folds", "of 1
 _FOR_SEVERAL = ("4 folds", "6 folds")
 NO_TREES = "none"
 _NAMES = {"base": "the config to start from", "boosting": "gradient boosting"}
-# Scales of the columns of trees, as multiples of those of kernel columns. The first is tried first.
+# Scales of tree columns, as multiples of the scale of kernel columns. The first is tried first.
 _FACTORS = (3.0, 1.0, 10.0)
 _TREE_COLUMNS = 16
 # Trees of an ensemble. With several ensembles, each has fewer trees, to save time, and a higher learning rate.
@@ -78,8 +78,8 @@ class Candidate:
     """One point of the search space. With `union`, only numbers are scaled, not categories and times.
 
     `words` is the share of the features for text columns, and `encoding` names a way to code categories with many
-    values. `trees` names a way to grow trees. Their leaves give `tree_columns` of the features, which are `factor`
-    times as large as those of the map.
+    values. `trees` names a way to grow trees, whose leaves give `tree_columns` of the features. These columns are
+    scaled to `factor` times the size of the map's columns.
     """
 
     scaler: str
@@ -374,7 +374,7 @@ def _each(candidate: Candidate, choices: Mapping[str, Sequence[Any]]) -> Iterato
 
 
 def _gammas(kernel: Candidate, factor: float) -> list[float]:
-    """Return the γ of a kernel times the factor, and divided by it, as far as they are within bounds."""
+    """Return the γ of a kernel times the factor, and divided by it, without values that are out of bounds."""
     around = [float(f"{(kernel.gamma or 0.0) * times:.2g}") for times in (factor, 1.0 / factor)]
     return [gamma for gamma in around if _LEAST_GAMMA <= gamma <= _MOST_GAMMA]
 
@@ -389,7 +389,7 @@ def seconds_of(time: float | str | None) -> float | None:
     seconds = math.nan
     with suppress(TypeError, ValueError):
         unit = _UNITS.get(time[-1:]) if isinstance(time, str) else None
-        seconds = float(time) if unit is None else float(time[:-1]) * unit  # type: ignore[index]  # of a text
+        seconds = float(time) if unit is None else float(time[:-1]) * unit  # type: ignore[index]  # text here
     if not 0.0 < seconds < math.inf:
         raise UsageError(
             f"time: expected a duration above 0, such as 90 (seconds), 90s, 10m or 1h, got {time!r}"
@@ -401,7 +401,7 @@ PredictorKind = Literal["ridge", "logistic"]
 
 
 def with_predictor(start: Config, kind: PredictorKind | None, task: TaskKind) -> Config:
-    """Return the config with a predictor for this task at its end. A predictor that it already has stays."""
+    """Return the config with a predictor for this task at its end, or unchanged if it already has a predictor."""
     if kind is None or start.predictor is not None:
         return start
     # "auto" is the default, and logistic only supports classification

@@ -114,7 +114,7 @@ class Trial:
 
 
 class TestScore(NamedTuple):
-    """A score and its standard error from bootstrap samples, None if the labels do not define a score."""
+    """A score on `rows` test rows, and its standard error by resampling. Both are None if the score is undefined."""
 
     value: float | None
     error: float | None
@@ -190,7 +190,10 @@ class Trials:
     def best_map(
         self, apart_from: Sequence[Candidate] = (), with_trees: bool | None = None
     ) -> Candidate | None:
-        """Return the best map that has neighbours and is not in `apart_from`: with trees, without, or any (None)."""
+        """Return the best map that has neighbours and is not in `apart_from`, or None if there is no such map.
+
+        The map has trees if `with_trees` is True, and no trees if it is False. None allows both.
+        """
         maps = (one for one in self.different() if one.map not in FIXED or one.trees != NO_TREES)
         kind = (one for one in maps if with_trees in (None, one.trees != NO_TREES))
         return next((one for one in kind if one not in apart_from), None)

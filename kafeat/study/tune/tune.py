@@ -139,13 +139,13 @@ class Tuner:
         return size if not size.one_pass else search.rungs[-2][1]
 
     def _test_score(self, choice: Choice, split: str) -> TestScore:
-        """Return the score of the chosen map on the test rows, after fitting on the training rows."""
+        """Fit the chosen map with ridge on the training rows, and return its score on the test rows."""
         problem = self.problem
         config = with_predictor(self.config(choice), "ridge", problem.asked.task)
         return AllRows(problem).test_score(problem.fit(config, problem.data, intervals=False), split)
 
     def config(self, choice: Choice) -> Config:
-        """Return the config of the chosen map for all training rows."""
+        """Return the config of the chosen map for all training rows. A predictor of the start config comes last."""
         chosen, problem = choice.chosen, self.problem
         steps = problem.space.steps(chosen.candidate, chosen.size.width, len(problem.table.labels))
         last = problem.start.predictor
@@ -296,7 +296,7 @@ def tune(asked: TuneOptions) -> Tuning:
 
 
 def _with_soft_task(asked: TuneOptions, start: Config) -> TuneOptions:
-    """If the config's predictor has the task `soft`, return the options with it, and refuse any other task option."""
+    """If the config's predictor has the task `soft`, return options with this task. Refuse tasks that contradict."""
     last = start.predictor
     if last is None or "soft" not in (asked.task, last.task):
         return asked

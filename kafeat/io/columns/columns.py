@@ -198,7 +198,7 @@ class Columns:
         """The rules for reading text: words for missing values, and the columns with decimal commas and with times.
 
         Optional entries are the separators of thousands, the units of numbers, columns in which some numbers have no
-        unit, columns with negative numbers in brackets or with a minus after them, and the delimiter and encoding of
+        unit, columns whose negative numbers have brackets or a trailing minus, and the delimiter and encoding of
         the file.
         """
         dialects, first = {column.name: column.dialect for column in self.features}, self.file_dialect

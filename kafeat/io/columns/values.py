@@ -27,7 +27,7 @@ def widened(values: pa.Array) -> pa.Array:
 
 
 def as_text(values: pa.Array, null: str | pa.Scalar | None = None) -> pa.Array:
-    """Return the values as text. Nulls stay null or, if `null` is given, become this text."""
+    """Return the values as text. Nulls become the text `null`. If `null` is None, nulls stay null."""
     text = widened(values).cast(TEXT)
     return text.fill_null(null) if null is not None and text.null_count else text
 

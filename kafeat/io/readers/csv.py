@@ -54,7 +54,7 @@ class UntypedReader(TextReader, KeyedReader):
 
     @abstractmethod
     def _inferred(self, index: int) -> pa.DataType:
-        """Return the type that a passthrough column gets in typed formats, from its first values."""
+        """Return the type that a passthrough column gets in typed formats, inferred from its first values."""
 
     def _taking(self, where: list[int], wanted: Wanted) -> TakePassthrough:
         if not wanted.typed_passthrough:

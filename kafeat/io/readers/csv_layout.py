@@ -31,7 +31,7 @@ _NOTE = re.compile(r"[^\W\d]{2,}[.:]?\s")
 class Layout:
     """The first lines of a CSV text, split into fields, and the index of the first line that is not blank.
 
-    Its methods return advice on what is unusual, with a command that removes it, or an empty text.
+    Its methods return advice on unusual lines, with a command for them. If no line is unusual, the text is empty.
     """
 
     text: DecompressedStream
@@ -82,7 +82,7 @@ class Layout:
         return f"; {named} gives the first column, the names of the rows, an empty name"
 
     def other_quotes(self, rows: Sequence[list[str]]) -> str:
-        """Advise if rows have too many fields because their quotes are single, or because blanks precede them."""
+        """Advise if rows have too many fields because their quotes are single, or because blanks precede the quotes."""
         wide = [self.delimiter.join(row) for row in rows if len(row) > self.width]
         start, double = f"(^|[{self._mark}])", r"""s/"/""/g"""
         single = rf"""{double}; s/'[[:blank:]]*([{self._mark}]|\r*$)/"\1/g; s/{start} *'/\1"/g; s/''/'/g"""
@@ -171,7 +171,7 @@ class Layout:
         return f"{many} of units or of more names ({shown}): {shorter} leaves {them} out"
 
     def _between(self, full: Sequence[int], fields: Sequence[Field], columns: Sequence[list[str]]) -> str:
-        """Describe lines of totals between the rows. They have a word for totals, and a sum of the rows above them."""
+        """Describe lines of totals between the rows. Each line has a word for totals, and a sum of rows above."""
         named = dict[int, str]()
         for texts in (texts for field, texts in zip(fields, columns, strict=True) if not field.numeric):
             words = {word for word in {*texts} if _SUBTOTALS.fullmatch(word.strip())}

@@ -17,7 +17,7 @@ _OF_WINDOWS = re.compile(rb"[\x80-\x9f]")
 # Words with letters of Central Europe in cp1250, whose bytes would be signs or rare letters in cp1252.
 _OF_CENTRAL_EUROPE = re.compile(rb"[A-Za-z][\xec\xf9][a-z]|[a-z][\x9d\x9f\xb3\xb9\xbc\xbe\xbf][a-z]")
 _ABOVE_ASCII = re.compile(rb"[\x80-\xff]+")
-# A character within a word that is not ASCII, such as the ö of Nördlich, unless it is a dash or an apostrophe.
+# A character outside ASCII within a word, such as the ö of Nördlich. Dashes and apostrophes do not count.
 _WITHIN_WORD = re.compile(r"(?<=[^\W\d_])([^\x00-\x7f‘’–—…\xa0])(?=[a-z])")
 _HAN = "[\u3000-\u30ff\u3300-\u33ff\u4e00-\u9fff\uff01-\uff5e]"
 # Encodings of scripts other than Latin: the name of the script, and the pattern of its characters. The encodings
@@ -83,7 +83,7 @@ def not_utf8(data: bytes, line: int = 1, at: int = 0, whole: bool = True) -> str
 def _encodings(data: bytes) -> str:
     """Return advice with --encoding and the encodings that fit the characters of a text best."""
     runs = _ABOVE_ASCII.findall(data)
-    # In other scripts, all letters of a word are above ASCII, not only those with accents.
+    # In Cyrillic or Greek words, all letters are above ASCII. In Latin words, only letters with accents are.
     words = sum(len(run) for run in runs if len(run) > 2) > sum(map(len, runs)) / 2
     fitting = [
         name for name, (_, of) in _SCRIPTS.items() if (words or name in _DOUBLE) and _has(data, name, of)

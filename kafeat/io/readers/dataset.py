@@ -147,7 +147,7 @@ class DatasetReader(Reader):
             raise
 
     def _check(self, reader: Reader, wanted: Wanted) -> None:
-        """Raise DataError if a part lacks a column or, without column names, has another number of columns."""
+        """Raise DataError if a part lacks a column. If columns have no names, all parts must have equally many."""
         if not (self.positional or reader.positional):
             match(reader, wanted.columns, wanted.keep)
         if self.positional and len(reader.fields) != len(self.fields):

@@ -138,7 +138,7 @@ def _columns(indices: Array, starts: Array, lengths: Array, last_but_one: Array)
     """Convert indices, which count from 1, to columns, which count from 0. Raise ValueError for invalid indices.
 
     Indices must ascend in each row and be written in digits only. `lengths` (n,) are the lengths of
-    their texts, and `last_but_one` (n,) has the character before the last of each.
+    their texts, and `last_but_one` (n,) has the last but one character of each text.
     """
     if not len(indices):
         return np.empty(0, np.int64)

@@ -223,7 +223,7 @@ def _has_text(kind: pa.DataType) -> bool:
 
 
 def _require_utf8(location: str, start: int, name: str, text: pa.Array) -> None:
-    """Raise DataError for text that is not UTF-8, because Arrow's Parquet reader does not check that."""
+    """Raise DataError for text that is not UTF-8, because Arrow's Parquet reader does not check text."""
     try:
         text.validate(full=True)
     except pa.ArrowInvalid:

@@ -48,7 +48,7 @@ def cut(
     """Yield tables of `height` rows (the last may be shorter), each with the number of its first row.
 
     At a pause of the input, `pieces` has None. The rows so far (perhaps none) then become a shorter table, and the next
-    table has the rest of its `height`.
+    table has the rest of the `height` rows.
     """
     waiting: list[pa.RecordBatch] = []
     table, rows, above = None, 0, 0
@@ -133,7 +133,7 @@ class TableChunk(Chunk):
 
     def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
         X = numbers_of(X)
-        # `decode` stops at the first invalid value of a column, so decode the whole columns to find all.
+        # `decode` stops at the first invalid value of a column, so decode whole columns to find all invalid values.
         bad = np.zeros(X.shape, dtype=bool)
         for index, column, place in self._numbers():
             for piece, rows in self._pieces(index):

@@ -48,7 +48,7 @@ def standard_stream(number: Literal[0, 1]) -> io.FileIO:
 
 
 def read_full(file: io.RawIOBase, size: int) -> bytes:
-    """Read `size` bytes, or fewer at the end or where the file is `paused`. A single read of a pipe may return less."""
+    """Read `size` bytes, or fewer at the end or where the file is `paused`. One read of a pipe may return less."""
     data = bytearray()
     while len(data) < size:
         part = file.read(size - len(data))

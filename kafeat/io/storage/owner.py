@@ -85,7 +85,7 @@ def refuse_if_alive(folder: Location, owner: Owner, sign: Location) -> None:
 
 
 def check(folder: Location, owner: Owner | None, run: str) -> None:
-    """Raise SystemRefusedError unless the owner of a folder is the run with the ID `run`."""
+    """Raise SystemRefusedError if the owner of a folder is None or a run with another ID than `run`."""
     if owner is None or owner.run != run:
         got = f"no owner: {NAME} is gone" if owner is None else _spelled(owner)
         raise SystemRefusedError(

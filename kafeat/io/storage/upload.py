@@ -1,8 +1,8 @@
 """Upload a complete local file as an object that appears complete or not at all.
 
-Closing one of pyarrow's output streams completes the object with the bytes so far, and so does its garbage collection
-(apache/arrow issue 40502). A stream cannot be cancelled. So it is used in a thread, where signals raise no exceptions,
-and is closed only after its last byte. An abandoned stream is kept until the process ends.
+When an output stream of pyarrow is closed or garbage collected, the object is complete with the bytes so far
+(apache/arrow issue 40502). A stream cannot be cancelled. So each stream is used in a thread, where signals raise no
+exceptions, and is closed only after its last byte. An abandoned stream is kept until the process ends.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ SetsOf = Callable[[Floats], Mask]
 class ClassColumn:
     """The column `name` of predicted classes in their own type: text, whole numbers, numbers or booleans.
 
-    For each of `sets`, it is followed by a column of booleans for each class, true if the class is in the set.
+    After this column, each of `sets` adds a column of booleans per class: true if the class is in the set of the row.
     """
 
     def __init__(

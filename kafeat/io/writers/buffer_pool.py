@@ -72,7 +72,7 @@ class BufferPool:
         return piece.block
 
     def back(self, block: Floats, good: Mask | None = None) -> BufferSlice:
-        """Return the slice of a block from `take`, to be freed after use. With `good`, it is a copy of these rows.
+        """Return the slice of a block from `take`, to be freed after use. With `good`, return a copy of the good rows.
 
         A block from elsewhere becomes a slice of its own.
         """

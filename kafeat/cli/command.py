@@ -110,7 +110,7 @@ def name_variable(error: click.ClickException) -> None:
 
 
 def warn_of_unknown_variables(group: click.Command) -> None:
-    """Write a line about every variable KAFEAT_... that no command of the group reads: it is probably misspelt."""
+    """Write a line about every variable KAFEAT_... that no command of the group reads. Its name may be misspelt."""
     found = {name for name, value in os.environ.items() if name.startswith(_PREFIX) and value}
     if not found or not isinstance(group, click.Group):
         return
@@ -119,7 +119,7 @@ def warn_of_unknown_variables(group: click.Command) -> None:
     for name in sorted(found - known):
         from kafeat.contract.describe import near
 
-        # Compare without the prefix, which makes all names look alike.
+        # All names share the prefix, which would make them look alike, so compare names without it.
         bare = sorted(one.removeprefix(_PREFIX) for one in known)
         meant = near(name.removeprefix(_PREFIX), bare, cutoff=0.75)
         hint = f"; did you mean {_PREFIX}{meant}?" if meant else ""
@@ -180,7 +180,7 @@ _FROM = {
 
 
 class GroupedCommand(click.Command):
-    """A command whose help groups its options: first those of this command, then those that several commands have.
+    """A command whose help groups options: first options of this command, then options that several commands have.
 
     If a command has more than 20 options, only `--help-all` shows the rare ones.
     """
@@ -232,7 +232,7 @@ def command(short_help: str, examples: str) -> Callable[[Callable[..., Any]], cl
 
 
 def _place_of(name: str, context: click.Context) -> str:
-    """Return the other commands with an option of this name, and the config key that sets it for this command."""
+    """Return, as text, other commands with an option of this name, and its key in the config; '' if none."""
     places = [
         f"`kafeat {one.name}`" for one in _commands(context.find_root().command) if name in _names_of(one)
     ]

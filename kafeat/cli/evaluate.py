@@ -232,7 +232,7 @@ def _score(data: str, values: Mapping[str, Any]) -> list[Record]:
 
 
 def _evaluate(data: str, experiment: str | None, values: dict[str, Any]) -> Evaluation:
-    """Evaluate models, the recipes of --config and those of the experiment."""
+    """Evaluate models, the recipes of --config and the recipes of the experiment."""
     from kafeat.cli.progress import progress
     from kafeat.study.evaluate import evaluate as job
 
@@ -258,7 +258,7 @@ def _drop_idle_defaults(values: dict[str, Any], experiment: str | None) -> None:
 def _recipes(
     configs: tuple[str, ...], experiment: str | None
 ) -> tuple[list[NamedRecipe | str], AbstractContextManager[None]]:
-    """Return the recipes of the experiment and of --config, and a context that names its table in errors about data."""
+    """Return the recipes of experiment and --config, and a context that adds the experiment's table to errors."""
     if experiment is None:
         return list(configs), nullcontext()
     from kafeat.config.experiment import load_experiment

@@ -87,7 +87,7 @@ _ENOUGH, _LEAST = 24, 12
 def fitting(texts: TableColumn, figures: Sequence[TableColumn], width: int | None) -> tuple[Table, list[str]]:
     """Return a table at most `width` cells wide (None: any width), and the heads of the dropped columns.
 
-    The table is wider if the columns that are never dropped need more. The terminal then wraps its lines.
+    The table is wider if the columns that are never dropped need more. The terminal then wraps the table's lines.
     """
     kept, left_out, whole = list(figures), [], _width(texts)
     widths = _widths(kept, whole, width)
@@ -105,7 +105,7 @@ def fitting(texts: TableColumn, figures: Sequence[TableColumn], width: int | Non
 
 
 def _widths(figures: Sequence[TableColumn], whole: int, width: int | None) -> list[int]:
-    """Return the width of each column, first that of texts: `whole` cells, or fewer if the figures leave fewer."""
+    """Return the widths of the column of texts (`whole` cells, or less if there is less room) and of all `figures`."""
     if width is None:
         return [whole, *map(_width, figures)]
     for folded in (False, True):

@@ -133,7 +133,7 @@ def _spelled(wide: int, steps: int) -> str:
 
 
 def _shown_parameters(step: dict[str, Any], verbose: bool) -> list[str]:
-    """Return the names of parameters to show: all with -v, else those not at their default or chosen when fitting."""
+    """Return the parameters to show: with -v all, without -v those that differ from the default or were fitted."""
     from pydantic_core import to_jsonable_python
 
     from kafeat.registry import step_class

@@ -99,9 +99,9 @@ def warn(message: str) -> None:
 
 
 def summarize(line: str, **figures: object) -> None:
-    """Write the summary of a command if stderr is a terminal or with -v, which adds versions and the machine.
+    """Write the summary of a command if stderr is a terminal or -v is set. With -v, add versions and the machine.
 
-    In JSON, `end` writes it with the figures as the last line.
+    In JSON, `end` writes the summary and the figures as the last line.
     """
     settings.summary, settings.figures = line, figures
     if not as_json() and (settings.verbose or sys.stderr.isatty()):
@@ -134,7 +134,7 @@ def _taken() -> dict[str, float]:
 
 
 def error(message: str, code: int, retry: bool = False) -> int:
-    """Write the lines of an error that ends the command with this exit code, and return it.
+    """Write the lines of an error that ends the command with this exit code, and return the code.
 
     With `retry`, the same command may succeed later.
     """

@@ -218,7 +218,7 @@ def main() -> NoReturn:
 
 
 def _mend_streams() -> None:
-    """Reopen closed standard streams, so that no other file gets their number, and replace unencodable characters."""
+    """Reopen closed standard streams, so that no file gets the numbers 0 to 2, and replace unencodable characters."""
     for number, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(number)

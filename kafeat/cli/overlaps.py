@@ -22,8 +22,8 @@ class FileName(click.types.StringParamType):
     """A file or folder name, which a shell completes. An environment variable separates several names by `:`.
 
     `use` is how the command uses it. The command reads "data", a "config" or another "file". It writes a "model",
-    "pages" in a folder, another "output", or the config of a "search", with a journal next to it. `what` is for
-    messages.
+    "pages" in a folder, another "output", or a "search": a config, and a journal next to the config. `what` names
+    the file in messages.
     """
 
     envvar_list_splitter = os.pathsep
@@ -75,7 +75,7 @@ def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> Non
 
 
 def _read(kind: FileName, given: str, place: Location, remote: bool) -> list[InputPlace]:
-    """Return all files of an input. List a remote folder only if `remote` is true: if an output is remote, too."""
+    """Return all files of an input. `remote` is true if an output is remote; only then is a remote folder listed."""
     from kafeat.jobs.transform.overlaps import InputPlace
 
     match kind.use:
@@ -121,7 +121,7 @@ def names_of(command: click.Command, values: Mapping[str, Any]) -> tuple[tuple[s
 
 
 def _rows_of(config: str) -> tuple[Location, ...]:
-    """Return the files of rows, such as landmarks, that a config names. If it is invalid, the command reports that."""
+    """Return the files of rows, such as landmarks, that a config names. An invalid config gives ()."""
     from kafeat.config import load_config
 
     with suppress(KafeatError):
@@ -131,7 +131,7 @@ def _rows_of(config: str) -> tuple[Location, ...]:
 
 
 def journal_of(place: Location) -> str | None:
-    """Return the name of a search's journal, which lies next to the output if that is a local file."""
+    """Return the path of the journal next to a search's output. None if the output is not a local file."""
     from kafeat.io.storage.local_path import LocalPath
 
     return f"{place.path}.journal" if isinstance(place, LocalPath) and place.kind() != "other" else None

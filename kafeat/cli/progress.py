@@ -125,7 +125,7 @@ def _spelled(search: Search, trial: Trial) -> str:
 
 
 def _table(search: Search, trial: Trial, seconds: float | None, trials: int | None) -> Table:
-    """Return a table of the best of the trials with the most rows, and a line with their number and the time left."""
+    """Return a table of the best trials so far. The line below it has the number of all trials and the time left."""
     from rich.table import Table
 
     leaders = search.leaderboard()[:_SHOWN]

@@ -117,7 +117,7 @@ def _write_config(config: str, result: Tuning, replace: bool) -> None:
 
 
 def _chosen_before(place: Location) -> bool:
-    """Return True if this is a config that `kafeat tune` has written, by its first line."""
+    """Return True if the first line of the file shows that `kafeat tune` has written it."""
     from kafeat.study.tune.notes import CHOSEN
 
     if place.kind() != "file":
@@ -132,7 +132,7 @@ _MOST_NOTES = 3
 def _report(
     result: Tuning, config: str, model: str | None, report: str | None, ended: str | None, to_stderr: bool
 ) -> None:
-    """Write what was chosen, and the command to run next."""
+    """Write the chosen map with its scores, and the command to run next."""
     from kafeat.errors import counted
 
     first, *scores = result.answer()

@@ -28,11 +28,11 @@ _OTHER = {
     "steps": ("maps", "an experiment: give it to `kafeat evaluate --experiment`"),
     "maps": ("steps", "the config of one map: give it to --config"),
 }
-"""A file without the first key but with the second one is of the other kind: what it is, and where to pass it."""
+"""Required key of a kind of file: (key of the other kind, what a file with that key is and where to pass it)."""
 
 
 def explain(error: ValidationError, root: type[BaseModel], plain: Any, node: Node | None) -> list[Mistake]:
-    """Return the mistakes for which the class `root` rejected the data `plain`. `node` has their lines, or is None."""
+    """Return the mistakes for which the class `root` rejected the data `plain`. `node`, if any, has their lines."""
     first: dict[Path, Mistake] = {}
     for detail in error.errors(include_url=False):
         mistake = _mistake(detail, root, plain, node)

@@ -31,7 +31,7 @@ FROZEN = ConfigDict(defer_build=True, frozen=True, strict=True, extra="forbid", 
 
 
 def _predictor_last(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Raise an error for a predictor that is not last or is the only step, or has a search that it does not support."""
+    """Refuse a predictor that is the first step, is not the last step, or has a search that it does not support."""
     for step, after in zip(steps, [*steps[1:], None], strict=True):
         if isinstance(step, Predictor):
             if after is not None:
@@ -52,7 +52,7 @@ GROUPS_BESIDE = "group:<groups>"
 
 
 def _by_group(steps: tuple[Step, ...], info: ValidationInfo) -> tuple[Step, ...]:
-    """Make steps that divide training rows into folds (cross-fitting) use the groups of `split_by` for that."""
+    """Make steps with cross-fitting divide the training rows into folds by the groups of `split_by`."""
     split_by = info.data.get("split_by") or ""
     way, _, column = split_by.partition(":")
     reads = way == "group" and split_by != GROUPS_BESIDE
@@ -93,7 +93,7 @@ class ColumnSelection(BaseModel):
         return self
 
     def to_plain(self) -> dict[str, list[str]]:
-        """Return `{"include": [...]}` or, without such a list, `{"exclude": [...]}`, which may be empty."""
+        """Return `{"include": [...]}`. If `include` is None, return `{"exclude": [...]}`, whose list may be empty."""
         return {"include": list(self.include)} if self.include else {"exclude": list(self.exclude)}
 
 
@@ -136,7 +136,8 @@ class Config(BaseModel):
     search : mapping or None, default None
         How to search the values that a parameter lists as `{validate: [values]}`: `method`, `folds`, `scoring`, `rows`.
     split_by : str or None, default None
-        Rows to hold out when parameters are chosen: "group:COL" whole groups, "time:COL" the latest; None: random rows.
+        Rows to hold out when parameters are chosen: whole groups for "group:COL", the latest rows for "time:COL", and
+        random rows for None.
     steps : list of mappings or texts
         The chain of steps. Each is a mapping with a `kind` and parameters, or only the kind, such as "standardize".
 

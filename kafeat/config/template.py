@@ -218,7 +218,7 @@ def config_schema() -> Schema:
 
 
 class _Generator(GenerateJsonSchema):
-    """Pydantic's schema generator, but without callables, which YAML cannot express, and titles, which repeat keys."""
+    """Pydantic's schema generator. It omits callables, which YAML cannot express, and titles, which repeat keys."""
 
     def callable_schema(self, schema: core_schema.CallableSchema) -> Schema:
         raise PydanticOmit

@@ -88,7 +88,7 @@ def spell_path(path: Path) -> str:
 
 
 def read(content: bytes) -> tuple[Node | None, list[Mistake]]:
-    """Return the document in `content`, or None if it is empty or cannot be read, and the mistakes found."""
+    """Return the document in `content` and its mistakes. The document is None if it is empty or unreadable."""
     mistakes: list[Mistake] = []
     try:
         return _YamlReader(events(decode(content)), mistakes).document(), mistakes
@@ -240,7 +240,7 @@ def events(text: str) -> Iterator[Any]:
 
 
 def _syntax(error: Any, text: str) -> UnreadableConfigError:
-    """Return an error with the parser's message on one line. A tab gets a message of its own: the parser's is vague."""
+    """Return an error with the parser's message on one line or, for a tab, with a clearer message."""
     mark = error.problem_mark or error.context_mark
     lines = text.splitlines()
     line = lines[mark.line] if mark.line < len(lines) else ""

@@ -15,13 +15,13 @@ _FOLDERS = ("sample_data", "configs")
 
 
 def write_demo(folder: str | os.PathLike[str]) -> list[str]:
-    """Write `sample_data/` and `configs/` to a folder, which is made if there is none.
+    """Write `sample_data/` and `configs/` to a folder. A missing folder is created.
 
     Parameters
     ----------
     folder : path
-        Files that already have the same content are left alone. Any other file of these names is an error, and then
-        nothing is written.
+        Files that already have the same content are left alone. If a file of the same name has other content, this is
+        an error, and nothing is written.
 
     Returns
     -------

@@ -18,7 +18,7 @@ _MOST_SHOWN = 8
 
 @dataclass(frozen=True)
 class MapDifference:
-    """A difference at a path such as `steps[0].parameters.gamma`, with both values as text; None for an absent one."""
+    """A difference at a path such as `steps[0].parameters.gamma`, with both values as text (None: missing in a map)."""
 
     where: str
     a: str | None

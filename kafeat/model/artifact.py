@@ -242,7 +242,7 @@ _OPERATIONS: dict[str, tuple[Callable[[_Reader, Any], None], Any]] = {
     "STACK_GLOBAL": (_Reader.name, None), "NEWOBJ": (_Reader.wrapper, None), "REDUCE": (_Reader.dtype, None),
     "BUILD": (_Reader.build, None),
 }  # fmt: skip
-"""The method for each allowed operation, and its argument if the pickle has none. All other operations are errors."""
+"""For each allowed operation: its method, and an argument for operations that have none in the pickle."""
 
 
 def dumps(content: dict[str, Any]) -> bytes:

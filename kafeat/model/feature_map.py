@@ -93,7 +93,7 @@ class FeatureMap(SavedMap):
 
     @property
     def input_dtype(self) -> np.dtype[Any]:
-        """The dtype in which input values are read: float64 if the first step computes in it."""
+        """The dtype in which input values are read: float64 if the first step computes in float64."""
         return self.program().reads
 
     @property
@@ -108,7 +108,7 @@ class FeatureMap(SavedMap):
 
     @property
     def classes(self) -> Array | None:
-        """The classes (c,) in the order of the probabilities, or None if the model predicts numbers or nothing."""
+        """The classes (c,) in the order of the probabilities, or None without a predictor of classes."""
         return None if self.predictor is None else self.predictor.labels.class_array
 
     @property
@@ -435,6 +435,6 @@ class FeatureMap(SavedMap):
     def fill(
         self, program: Program, X: TableLike | Reader, jobs: int | None, out: Floats | None = None
     ) -> Floats:
-        """Return the results of a program of this map for rows X, written to `out` if that is given."""
+        """Return the results of a program of this map for rows X, written to `out` if `out` is not None."""
         source, columns = self.source(X)
         return fill(program, source, columns, self.chunk_rows, jobs, out)

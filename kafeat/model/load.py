@@ -50,7 +50,7 @@ def load_from(place: Location) -> FeatureMap:
 
 
 def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:
-    """Load a feature map from the bytes of a model file, as `load` does; `place` names them in messages."""
+    """Load a feature map from the bytes of a model file, as `load` does; `place` is a name for messages."""
     fm = serialize.loads(FeatureMap, data, place)
     # Hash these bytes, because another version of joblib may write other bytes for the same map.
     vars(fm)["digest"] = hashlib.sha256(data).hexdigest()

@@ -104,7 +104,7 @@ class PredictedLabels:
 
 @dataclass(frozen=True, eq=False)
 class FittedPredictor:
-    """A fitted predictor, its labels, and its intervals with the errors of held-out rows (None if fitted without)."""
+    """A fitted predictor, its labels, and its intervals from errors of held-out rows (None: no intervals)."""
 
     fitted: FittedStep
     labels: PredictedLabels
@@ -141,7 +141,7 @@ class FittedPredictor:
         return level * (known + 1) <= known
 
     def predicted(self, outputs: Floats) -> Array:
-        """Return the likeliest class (n,) from outputs (n, n_outputs) or, without classes, numbers (n,) or (n, k)."""
+        """Return the likeliest classes (n,) from outputs (n, n_outputs). For numeric labels, return (n,) or (n, k)."""
         classes = self.labels.class_array
         if classes is not None:
             return np.asarray(classes[outputs.argmax(axis=1)])

@@ -60,9 +60,9 @@ class Provenance(_Record):
 
     `label` is a list if there are several label columns. `given` lists rows that the config gives to steps besides the
     sample, such as landmarks. `split` is the column that marks training and test rows; only training rows were fitted
-    on, but `sources` count all rows. `imported` names the origin of a map that another library fitted, on an unknown
-    number of rows, which is stored as 0. `rows_learned` counts the rows that a predictor was fitted on, and `weight` is
-    the column of their weights.
+    on, but `sources` count all rows. `imported` names the origin of a map that another library fitted. The number of
+    rows of such a map is unknown and stored as 0. `rows_learned` counts the rows that a predictor was fitted on, and
+    `weight` is the column of their weights.
     """
 
     sources: list[Origin]

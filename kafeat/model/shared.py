@@ -21,7 +21,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class SharedMap:
-    """A reference to a map: the location of its model file, or its bytes. `digest` is their SHA-256 in hex."""
+    """A reference to a map: the location of its model file, or its bytes. `digest` is the file's SHA-256 in hex."""
 
     digest: str
     file: Location | bytes = field(repr=False)

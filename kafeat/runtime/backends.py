@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import distributed
 
 _CONNECT_SECONDS = 30
-# Items submitted per thread, so that a thread has its next item as soon as it finishes one.
+# Items submitted per thread, so that a thread that finishes an item has the next item at once.
 _AHEAD = 2
 # Number of threads that fetch results over the network.
 _GATHERED_AT_ONCE = 8

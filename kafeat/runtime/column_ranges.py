@@ -113,7 +113,7 @@ class ColumnRanges:
         return ColumnRanges(low, high)
 
     def joined(self, other: ColumnRanges) -> ColumnRanges:
-        """Return ranges that contain the values of both."""
+        """Return ranges that contain these ranges and those of `other`."""
         return ColumnRanges(np.fmin(self.low, other.low), np.fmax(self.high, other.high))
 
     def named(self, inputs: Iterable[tuple[str, int]]) -> dict[str, list[float | None]]:
@@ -227,15 +227,15 @@ class FeatureMean:
     def unit_scale(self, dtype: str) -> float | None:
         """Return √(D / tr Σ), with the covariance Σ of the features of training rows.
 
-        Multiplied by it, the D features have a mean variance of about 1. Return None if the features do not vary, or if
-        `dtype` cannot hold it.
+        Multiplied by this factor, the D features have a mean variance of about 1. Return None if the features do not
+        vary, or if `dtype` cannot hold the factor.
         """
         trace, limits = float(self.traces[0]), np.finfo(dtype)
         scale = sqrt(len(self.mean)) / sqrt(trace) if trace else 0.0
         return scale if limits.tiny < scale < limits.max else None
 
     def test(self, total: Array, rows: int) -> DriftTest | None:
-        """Test whether `rows` new rows, whose features have the sum `total` (D,), have this mean; None if no rows."""
+        """Test whether `rows` new rows, whose features have the sum `total` (D,), have this mean. None for 0 rows."""
         if not rows:
             return None
         difference = total / rows - self.mean

@@ -134,8 +134,8 @@ def run_all(
     """Yield `work(item)` for every item as soon as it is done, in any order.
 
     An item whose worker dies is tried again. In its last attempt, no other item runs, so that an item that uses up the
-    memory harms no other. If that worker dies too, the result is `lost(item, reason)`. `work` must be a function of a
-    module that may run twice and raises nothing. Raises `SystemRefusedError` if the engine is lost.
+    memory harms no other. If that worker dies too, the result is `lost(item, reason)`. `work` must be defined in a
+    module, must raise nothing, and may run twice for an item. Raises `SystemRefusedError` if the engine is lost.
     """
     left = deque(range(len(items)))
     died: Counter[int] = Counter()
@@ -155,7 +155,7 @@ def run_all(
             continue
         if isinstance(error, KafeatError):
             raise error
-        pool.check()  # if the engine is lost, raise that error instead
+        pool.check()  # raises an error if the whole engine is lost, not only a worker
         died[number] += 1
         why = f"{type(error).__name__}: {first_line(error)[:_LONGEST]}"
         pool.lost.put((items[number], why))

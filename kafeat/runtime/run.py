@@ -1,4 +1,4 @@
-"""Run a program on chunks of rows, yield results in order, and reject or set aside bad rows. All rows go this way."""
+"""Run a program on chunks of rows, yield results in order, and reject or set aside bad rows. All transforms use it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kafeat.runtime.ordered_map import ordered_map, prefetch
 from kafeat.types import Array, Floats, Mask
 
 Bad = dict[int, InvalidValueError]
-"""The bad rows of a chunk, by their numbers in it, and their errors."""
+"""The errors of the bad rows of a chunk, by the number of the row in the chunk."""
 
 
 class Target(Protocol):
@@ -88,7 +88,7 @@ class Done:
 
     Attributes:
         chunk: The rows of the input.
-        features: Features or predictions (rows, width). Those of bad rows are NaN, or arbitrary if they are sparse.
+        features: Features or predictions (rows, width). In bad rows they are NaN or, for sparse rows, arbitrary.
         clipped: Number of values that a step clipped to the range of its training rows.
         bad_rows: Rows that were set aside, numbered within the chunk, and their problems.
         outside: Counts (d,) of values outside of the column ranges, for each input feature; None if not counted.
@@ -181,7 +181,7 @@ def fill(
 
 
 def chosen(chunks: Iterator[Chunk], rows: Mask) -> Iterator[tuple[Array, Chunk]]:
-    """Read ahead. For each chunk with rows that a mask of all rows selects, yield their numbers and a chunk of them."""
+    """Read ahead. From each chunk, yield the numbers of the rows in a mask of all rows, and a chunk of these rows."""
     for chunk in prefetch(chunks, 2):
         taken = rows[chunk.start : chunk.start + chunk.rows]
         if taken.any():
@@ -209,7 +209,7 @@ def shared_work(program: Program, chunk_rows: int, rows: int, jobs: int | None) 
 
 
 class _Worker:
-    """A worker, with its own buffers, that transforms whole chunks or, to set bad rows aside, tile by tile."""
+    """Transforms whole chunks with buffers of its own. To set bad rows aside, it transforms tile by tile."""
 
     def __init__(self, program: Program, target: Target | None, policy: RowPolicy) -> None:
         self._program, self._target, self._policy = program, target, policy
@@ -237,7 +237,7 @@ class _Worker:
     def _setting_aside(self, X: InputRows, out: Floats | None, above: int, bad: Bad) -> Made:
         """Transform tile by tile, with a good row in place of each bad row, and add the bad rows to `bad`.
 
-        `above` is the index of the first row in its tile."""
+        `above` is the position of the first row of X in its tile."""
         pieces, clipped = list[Any](), np.zeros(len(X), np.int64)
         for tile, place in tiles(len(X), self._program.rows, above):
             made = self._tile(X[tile], None if out is None else out[tile], tile.start, place, bad)

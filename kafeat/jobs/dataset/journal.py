@@ -36,20 +36,20 @@ class DatasetResult:
 
     Attributes:
         rows, rows_read, columns, what, seconds, clipped, bad_rows, first_bad_row, scale: As in a `TransformResult`.
-        parts: Number of parts in the output folder, kept ones included.
+        parts: Number of parts in the output folder, including the `kept` parts.
         kept: Number of parts that a previous run had written.
         rows_made: Number of rows that this run read, to write the parts that were not kept.
         bytes: Size of the parts.
         failed: Parts that could not be written.
         removed: Parts of the previous run that were removed, because they no longer have an input.
         unknown_files: Files in the output folder that no run of kafeat wrote.
-        stopped: Why the run ended before all parts were tried; None if it did not.
-        unknown: A sentence on a part with columns in which the map knows no category; None if there is no such part.
+        stopped: Why the run ended before all parts were tried; None if all parts were tried.
+        unknown: A sentence on a part with a column in which all categories are new; None if no part has such a column.
         made_again: Parts that a second worker made after the first worker was lost.
         lost: Parts that could not be written and whose earlier output, made from another input, was removed.
         without_good: Names of the parts that have no rows, or only bad ones.
         largest_drift: The largest drift of a part; None if it was not measured for any part.
-        drifts_known: Number of parts whose drift is known, kept ones included.
+        drifts_known: Number of parts whose drift is known, including `kept` parts.
         least_p_value: The least p-value of a test of a part's mean features; None if no part was tested.
     """
 
@@ -82,7 +82,7 @@ class DatasetResult:
 class Journal:
     """A manifest that is rewritten during a run, so that a killed run loses only its last seconds.
 
-    Parts of the previous run stay in it until a worker has compared their hashes.
+    Parts of the previous run stay in the manifest until a worker has compared their hashes.
     """
 
     def __init__(self, folder: Location, plan: DatasetPlan, guard: Guard) -> None:
@@ -122,7 +122,7 @@ class Journal:
         return repeating(lambda: self.write() if self._next < math.inf else None, _MINUTE, "kafeat-manifest")
 
     def must_stop(self, most: int | None) -> bool:
-        """Return true if over `most` parts have failed or, for None, the first eleven parts all with the same error."""
+        """Return true after over `most` failures. With `most=None`, true if the first 11 parts fail with one error."""
         failed = len(self._failures)
         if most is not None and failed > most:
             self.stopped = f"{failed:,} parts failed, more than --max-failures {most}"

@@ -35,7 +35,7 @@ class File(_Entry):
     stamp: str
 
     def is_at(self, place: Location, stamp: str) -> bool:
-        """Return true if the file at `place` is unchanged: its `stamp` now, or else its hash, is the recorded one."""
+        """Return true if the file at `place` is unchanged: its `stamp` now, or its hash, equals the recorded value."""
         return stamp == self.stamp or (self.sha256 is not None and place.digest() == self.sha256)
 
 
@@ -74,7 +74,7 @@ class PartRecord(_Entry):
 
 
 class PartFailure(_Entry):
-    """A part that could not be written, and the exit code of its error. `retry` is true if it may succeed later."""
+    """A part that could not be written, and the exit code of its error. `retry` is true if a later run may succeed."""
 
     name: str
     error: str
@@ -89,7 +89,7 @@ class Manifest(_Entry):
     """The state of a run, and where and when it started. `settings` holds the options that affect the bytes of parts.
 
     `stopped` is the reason why parts were not tried. `unknown_files` were in the folder when the run began, and no run
-    had written them. Their key in JSON is `foreign`. `pending` are the parts that the run has still to make. A killed
+    had written them. JSON calls them `foreign`. `pending` are the parts that the run has still to make. A killed
     run may leave files with these names.
     """
 
@@ -146,7 +146,7 @@ class Manifest(_Entry):
 
 
 def read_manifest(folder: Location) -> Manifest | None:
-    """Read the manifest of a folder, or return None if it has none."""
+    """Read the manifest of a folder. Return None if the folder has no manifest."""
     place = folder.join(MANIFEST)
     if place.kind() is None:
         return None

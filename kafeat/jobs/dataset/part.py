@@ -58,7 +58,7 @@ class Outcome:
     """The result of a part: a record or a failure, and versions of libraries. `made` is false for a part that was kept.
 
     `unknown` names columns in which the map knows none of the categories. `worker` is the process that made the part,
-    such as `process 7 on host`. `lost_workers` are processes that died or lost their connection while they made it.
+    such as `process 7 on host`. `lost_workers` are processes that died or lost their connection while making the part.
     """
 
     record: PartRecord | None
@@ -158,7 +158,7 @@ def _outcome(task: PartTask) -> Outcome:
 
 
 def _if_unchanged(task: PartTask, previous: PartRecord) -> PartRecord | None:
-    """Return the record with the current stamps if the hashes of input and output are the same, otherwise None."""
+    """Return the record with current stamps, or None if the hash of the input or of the output has changed."""
     part, entry = task.part, task.target.entry()
     same = entry is not None and previous.input.is_at(part.location, part.stamp)
     if entry is None or not same or not previous.output.is_at(task.target, entry.stamp):
@@ -216,7 +216,7 @@ def _worker_lost(task: PartTask, why: str) -> Outcome:
 
 
 def text_parts(request: DatasetRequest, plan: DatasetPlan) -> Generator[Outcome]:
-    """Write the parts of a text file, unless all are up to date. Their number is not known before the file ends."""
+    """Write the parts of a text file, or nothing if all are up to date. Their number is unknown until the file ends."""
     if plan.up_to_date:
         return
     part = Part.of(request.source)

@@ -29,7 +29,7 @@ def plan_parts(request: DatasetRequest) -> list[Part] | None:
     if parts is None:
         _refuse_for_text(request)
     if parts is not None or request.source.kind() == "file":
-        # For text, only check the first part, because the others are not known before all is read.
+        # For text, only check the first part, because later parts are unknown until all text is read.
         _refuse_request(
             request, parts or [replace(Part.of(request.source), name=name_of_part(request, 0, 1))]
         )
@@ -47,7 +47,7 @@ def _refuse_request(request: DatasetRequest, parts: list[Part]) -> None:
 
 
 def _refusal(request: DatasetRequest, part: Part) -> KafeatError | None:
-    """Return the error if the request is impossible for a part, or None if it is possible or the file is damaged."""
+    """Return an error if the request is impossible for a part, and None if it is possible or the part is damaged."""
     target = request.target.join(part.name)
     try:
         opened = request.reading.open_file(part, fitted=request.map.columns.file_dialect)

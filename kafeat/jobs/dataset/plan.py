@@ -73,7 +73,7 @@ class PreviousRun:
         )
 
     def may_replace(self, name: str) -> bool:
-        """Return true if a part may replace the file of this name: with `overwrite`, or if a run of kafeat wrote it."""
+        """Return true if a part may replace the file `name`: with `overwrite`, or if a run of kafeat wrote the file."""
         return self.overwrite or name not in self.unknown_files
 
     def remaining(self, folder: Location, handled: AbstractSet[str]) -> tuple[str, ...]:
@@ -153,8 +153,8 @@ class PreviousRun:
         """Remove outdated parts and their rejects, so that no reader uses them as parts of this run.
 
         Parts named in `good` stay, and so does every file that no run has written, even if the manifest lists its name.
-        Before anything is removed, the old manifest is changed to that of a running run, with the start and process of
-        the new one, `by`. Return the names of the removed parts.
+        Before anything is removed, the state of the old manifest becomes "running", with the start and the process of
+        the new manifest, `by`. Return the names of the removed parts.
         """
         pending = {*(self.manifest.pending if self.manifest else ())} - self.unknown_files
         if self.manifest is not None and (pending | self._records.keys()) & self.entries.keys() - good:

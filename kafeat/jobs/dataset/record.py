@@ -29,7 +29,7 @@ def record_of(
     """Return the record of a run as builtins: rows, bytes, seconds, hashes, drift and versions.
 
     Pipes have no bytes and no hash. With many parts, the numbers are sums. `failure` is the error that ended the run.
-    In this case, `done` is None unless the output was complete and broke the rules for bad rows or drift.
+    After an error, `done` is None. Only after an output that broke the rules for bad rows or drift, both are set.
     """
     failed = done.failed if isinstance(done, DatasetResult) else ()
     state, code = ("incomplete", max(one.exit_code for one in failed)) if failed else ("complete", 0)

@@ -76,7 +76,7 @@ def fit(asked: FitOptions) -> FeatureMap:
     label : str, list of str, array (n_rows,) or (n_rows, k), or None, default None
         The column of labels, which is not a feature, or the labels themselves: classes or numbers, or k numbers a row,
         which are probabilities of k classes if the predictor has `task: soft`. A list of text names several columns of
-        numbers, unless it has an entry for every row.
+        numbers. A list with an entry for every row holds the labels.
     reading : kafeat.io.options.InputOptions or None, default None
         Options for reading, such as `InputOptions(delimiter=";", date_format=("%d.%m.%Y",))`.
 
@@ -212,7 +212,7 @@ def read_sample(
 ) -> SampledFit:
     """Read the sample to fit on, without the columns in `left_out`, which maps each column to a reason.
 
-    The labels of all training rows are added to `summary`, for steps that learn from all of them.
+    The labels of all training rows are added to `summary`, for steps that learn from all rows.
     """
     check_label(config, data.label)
     for step in () if summary is None else config.learn_all_rows:
@@ -270,7 +270,7 @@ def columns_of(
     """Return the columns that a map of this config reads. The columns in `others` are not features."""
     read, split_by = config.read, SplitBy.of(config)
     include, left_out = config.columns.include, [*config.columns.exclude, *others]
-    if split_by is not None and split_by.column in read.coded:  # a step codes it, so it is a feature
+    if split_by is not None and split_by.column in read.coded:  # a step codes this column, so it is a feature
         include = include and tuple(dict.fromkeys((*include, split_by.column)))
         left_out = [name for name in left_out if name != split_by.column]
     missing = takes_missing(step.traits for step in config.map_steps)

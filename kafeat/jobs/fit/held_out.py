@@ -51,7 +51,7 @@ def rows_in(kept: Collection[int], folds: Folds, seed: int) -> RowChoice:
 def map_of_rows(
     sampled: SampledFit, job: PredictorJob, learned: RowChoice
 ) -> tuple[FeatureMap, PredictorJob]:
-    """Fit a map on sampled rows. Return it, and the job to fit a predictor on all rows that `learned` selects.
+    """Fit a map on sampled rows. Return the map, and the job to fit a predictor on all rows that `learned` selects.
 
     The sampled rows must also be rows that `learned` selects.
     """
@@ -61,7 +61,7 @@ def map_of_rows(
 def learned_map(
     sampled: SampledFit, job: PredictorJob, *, with_mean: bool = False, **how: Any
 ) -> tuple[FeatureMap, PredictorJob]:
-    """Fit a map on a sample of a job's rows. Return it, and the job with folds by the sample's groups or times."""
+    """Fit a map on a sample of a job's rows. Return the map, and the job with folds by groups or times."""
     streams, jobs = row_streams(sampled.config, job.data, job.listener), count_jobs(job.jobs)
     fm = sampled.learn(job.listener, with_mean=with_mean, all_rows=streams, jobs=jobs, **how)
     return fm, replace(job, folds=Folds.by(sampled.keys))
@@ -74,7 +74,7 @@ def predicted(sampled: SampledFit, job: PredictorJob, rule: RowRule) -> tuple[Fe
 
 
 def results_of(data: TrainingData, fm: FeatureMap, jobs: int | None, what: What = "features") -> LabelledRows:
-    """Return features or predictions of the training rows, as if all were one chunk, with labels, weights and keys."""
+    """Return features or predictions of all training rows as one `LabelledRows`, with labels, weights and keys."""
     starts, taken, results, labels, weights, keys = zip(
         *labelled_rows(data, fm, count_jobs(jobs), what), strict=True
     )

@@ -24,7 +24,7 @@ from kafeat.registry import build_step
 from kafeat.runtime.environment import count_jobs
 from kafeat.types import Array
 
-# From this many rows on: the number of folds, and how many of them are held out in turn. With many rows, one fold of
+# Least number of rows: (number of folds, how many of these folds are held out in turn). With many rows, one fold of
 # 5,000 rows is enough, because a coverage of 90 % then has a standard error of 0.4 points.
 _FOLDS_FROM = {0: (8, 8), 1_000: (5, 2), 5_000: (5, 1)}
 _ENOUGH_ROWS = 5_000
@@ -38,7 +38,7 @@ def random_folds(rows: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Refit:
-    """Fits `fm` again without each fold: the folds that choose a penalty or, if `more` is true, those for intervals."""
+    """Fits `fm` again without each fold. The folds choose a penalty or, if `more` is true, are for intervals."""
 
     fm: FeatureMap
     sampled: SampledFit
@@ -77,7 +77,7 @@ class Refit:
         return self.job.summary.task(step.task)
 
     def learned(self, rule: RowRule) -> SampledFit | None:
-        """Return a fit on the sampled rows in `rule.learned`, with the model's parameters; None if there are none."""
+        """Return a fit on the sampled rows in `rule.learned`, with the model's parameters; None without such rows."""
         learned = self.sampled.of_rows(rule.learned)
         rows = len(learned.chosen)
         return replace(learned, config=self._settled(rows)) if rows else None
@@ -126,7 +126,7 @@ class Refit:
         return scores
 
     def intervals(self) -> Intervals | None:
-        """Return intervals from errors of rows that neither steps nor predictor had seen, or None if there are none."""
+        """Return intervals from errors of rows that neither steps nor predictor had seen; None without such rows."""
         task, (rows, parts) = self.task, self.scored()
         outputs = np.full(rows.targets.shape, np.nan)
         for cut, rule, learned in self._without_each("fitting without the rows of fold {} of {}"):

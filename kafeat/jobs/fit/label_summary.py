@@ -110,11 +110,11 @@ class LabelSummary:
 
     @property
     def _rows_of_each(self) -> Array:
-        """The number of rows with each distinct value or, with weights, its share of the weight times all rows."""
+        """The number of rows with each distinct value. With weights: the value's share of the weight, times `rows`."""
         return self.counts * (self.rows / self.total) if self.total else self.counts
 
     def taken_for(self, kind: TaskKind, way: str) -> str:
-        """Return a sentence on how the label is treated, why, and how to change that, by `way`, such as `--task {}`."""
+        """Return a sentence on how and why the label is treated. `way` is how to change that, such as `--task {}`."""
         found = self.kind if kind == "auto" else kind
         classes = found != "regression"
         if self.columns > 1:
@@ -133,7 +133,7 @@ class LabelSummary:
 
     @property
     def _alike(self) -> str:
-        """A note on a class that may mean a missing label, or on two that differ only in case and blanks, or ""."""
+        """A note on a class that may mean "missing", or on two classes that differ only in case and blanks; else ''."""
         known = dict[str, str]()
         for word in self.distinct.tolist() if self.type == "text" and self.columns == 1 else ():
             if word in NULLS:

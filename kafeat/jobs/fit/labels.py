@@ -37,7 +37,7 @@ _SUM_WITHIN = 0.01
 
 
 def label_of_task(label: LabelArgument, task: TaskKind) -> LabelArgument:
-    """Return a label as its task reads it. For `soft`, check and scale probabilities; else return it unchanged."""
+    """Return the label for a task. For `soft`, check and scale probabilities. For other tasks, change nothing."""
     if task != "soft" or not has_label(label):
         return label
     if isinstance(label, np.ndarray):
@@ -74,7 +74,7 @@ def _probabilities(values: Array, place: str, row_number: Callable[[int], int]) 
 def label_argument(label: object, rows: int | None) -> LabelArgument:
     """Return a label that was given in Python as names or as an array.
 
-    A list of text names columns, unless it has as many entries as there are rows.
+    A list of text names columns. A list with as many entries as there are rows holds the labels.
     """
     if label is None or isinstance(label, str):
         return label
@@ -136,7 +136,7 @@ def check_label_array(labels: Array, rows: int | None) -> Array:
 
 
 def _first_bad(labels: Array) -> int | None:
-    """Return the first row with a number that is not finite, or with empty text, or None."""
+    """Return the first row whose number is not finite or whose text is empty. None if there is no such row."""
     bad = np.zeros(len(labels), dtype=bool)
     if labels.dtype.kind == "f":
         bad = np.asarray(~np.isfinite(labels).all(axis=tuple(range(1, labels.ndim))))
@@ -167,7 +167,7 @@ def _objects(labels: Array) -> Array:
 
 
 def _refuse_merged(values: Iterable[Any], place: str) -> None:
-    """Refuse numbers if two that differ become equal in float64."""
+    """Refuse numbers if two different numbers become equal in float64."""
     different = set(values)
     if len(set(map(float, different))) < len(different):
         raise DataError(
@@ -238,7 +238,7 @@ def refusal(chunk: Chunk, role: str, name: str, problem: str, row: int | None = 
 
 
 def read_label(chunk: Chunk, name: str, role: str = "label") -> Array:
-    """Return the labels (rows,) of one chunk, or another column: `role` says in messages what it is for."""
+    """Return a column (rows,) of one chunk. Messages call the column by its `role`: label, weight or split."""
     if chunk.passthrough is None:
         raise KeyError(name)
     column = chunk.passthrough.column(name)
@@ -256,7 +256,7 @@ def read_label(chunk: Chunk, name: str, role: str = "label") -> Array:
 
 
 def _without_label(chunk: Chunk, name: str, got: str) -> str:
-    """Return advice for a label that is null, or infinity. Options can make a text such as `inf` count as missing."""
+    """Return advice on the label `got`, such as null or inf. For text files, name options that read inf as missing."""
     if "inf" not in got:
         return _blank_class(chunk, name) or "--drop-unlabelled leaves such rows out"
     if not isinstance(chunk, TableChunk) or not chunk.source.untyped:
@@ -270,7 +270,7 @@ def _without_label(chunk: Chunk, name: str, got: str) -> str:
 
 
 def _blank_class(chunk: Chunk, name: str) -> str:
-    """Return advice if the first labels have only one word, so that an empty field is probably the other class."""
+    """Return advice if all first labels are one word: empty fields may be another class. If not, return ''."""
     source = chunk.source if isinstance(chunk, TableChunk) else None
     words = {text for text in map(str.strip, source.first_texts(name)) if text} if source else set()
     if source is None or len(words) != 1:

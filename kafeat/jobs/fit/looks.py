@@ -28,9 +28,9 @@ LOOK = 2000
 """Number of first rows that are read to tell categories, text, ids and times apart."""
 MIN_FREQUENCY = 0.01
 """Categories that are rarer than this share of the rows are merged into one output."""
-# If rarer categories together have more than this share of the rows, one output for all of them is not enough.
+# If categories below MIN_FREQUENCY together have more than this share of the rows, they cannot share one output.
 _MOST_RARE = 0.1
-# With distinct values above the first share of the rows, text with words is prose; above the second, other text is ids.
+# Text with words is prose if its distinct values exceed the first share of the rows. Other text is ids from the second.
 _MOST_DIFFERENT, _NEARLY_ALL = 0.5, 0.98
 # With fewer rows, ids and categories cannot be told apart.
 _LEAST_ROWS = 20
@@ -60,7 +60,7 @@ def one_hot(columns: Sequence[str]) -> Recipe:
 
 
 def target(columns: Sequence[str], encoding: Encoding) -> list[Recipe]:
-    """Return the step that replaces categories by mean labels, or none without columns or for `one_hot`."""
+    """Return the step that codes categories by mean labels, as a list: empty for `one_hot` or if `columns` is empty."""
     if not columns or encoding == "one_hot":
         return []
     folds = {"n_folds": _FINE_FOLDS} if encoding == "fine target" else {}
@@ -86,7 +86,7 @@ def side_by_side(*maps: tuple[Sequence[str], Sequence[Recipe]]) -> Recipe:
 
 @dataclass(frozen=True)
 class Look:
-    """What the first rows show of a feature column: how many `rows` have a value, and in how many it is `missing`.
+    """A feature column in the first rows of the data: the numbers of `rows` with a value, and of `missing` values.
 
     `distinct` is the number of different values, or None for lists. If `reading` is None, the column is left out, and
     `reason` says why. `repeats` is true for text whose values may be ids of groups. `example` is the first value.
@@ -302,7 +302,7 @@ def _plainly(field: Field, source: Reader) -> dict[str, Any]:
 
 
 def _reading(words: list[str], counts: Array, looked: int, guess: Guess) -> tuple[Reading | None, str]:
-    """Return how a column of text is read, or None to leave it out, and why it is left out or not read as times.
+    """Return how a column of text is read (None: it is left out), and why it is left out or not read as times.
 
     `words` are its distinct values, and `counts` the number of rows of each, out of `looked` rows.
     """

@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 def timed(work: Callable[[], T], apart: Callable[[], float] = lambda: 0.0) -> tuple[T, float]:
-    """Return the result of `work()` and its seconds, less those by which it increases the running total `apart()`."""
+    """Return the result of `work()` and its seconds, without the seconds that `work` adds to the total `apart()`."""
     before, started = apart(), time.perf_counter()
     result = work()
     return result, time.perf_counter() - started - (apart() - before)
@@ -182,7 +182,7 @@ class MapOnData:
             out[...] = self.numbers(contiguous(X))
             return Made(out, None)
 
-        # The program gets whole chunks as its tiles, because the chain cuts them into tiles itself.
+        # This program must not cut chunks into tiles, because the chain in `numbers` does that.
         program = Program(dtype, width, dtype, self.map.chunk_rows, lambda: make)
         return Inputs(width, self.chunks, partial(self._made, program, dtype=dtype), standardize=True)
 
@@ -228,7 +228,7 @@ class MapOnData:
         return self._made(self.map.program(), X, self.dtype)
 
     def exact_kernel(self, X: InputRows, Y: InputRows | None = None) -> Floats:
-        """Return the exact kernel (n, m) of rows X (n, d) and Y (m, d), or of X with itself without Y."""
+        """Return the exact kernel (n, m) of rows X (n, d) and Y (m, d). If Y is None, use X for both."""
         return self.map.chain.exact(X, X if Y is None else Y, np.dtype(self.map.dtype))
 
     def kernel_with(self, Y: InputRows, most: int) -> Inputs:
@@ -243,7 +243,7 @@ class MapOnData:
     def errors(self, X: InputRows) -> tuple[dict[str, Any], str | None, tuple[Floats, Floats]]:
         """Compare the map with its exact kernel on rows X.
 
-        Return the errors and seconds, a note on the kernel if it needs one, and the kernel (n, n) with the features.
+        Return (1) errors and seconds, (2) a note on the kernel, or None, and (3) the kernel (n, n) and the features.
         """
         chain = self.map.chain
         self.map.program()  # compute derived arrays before the time is measured

@@ -35,7 +35,7 @@ _NO_FEATURES = re.compile(r"(labels?|targets?|y|ytrue|class(es)?|outcome|respons
 
 
 LABEL = "--label"
-"""The reason that is given for a label that is left out."""
+"""The reason in messages why a label column is not a feature."""
 _UNLABELLED = "tune, fit and evaluate leave rows without a label out with --drop-unlabelled"
 _ENDINGS = ("_id", "_label", "_target", "_class")
 
@@ -260,12 +260,12 @@ def _absent_units(source: Reader) -> Iterator[str]:
 
 
 def _count(names: list[str]) -> str:
-    """Return how many names there are, such as `120, `, if `listed` shows only some of them, else an empty text."""
+    """Return the number of names, such as `120, `, if `listed` shows only some of them, and '' if it shows all."""
     return f"{len(names):,}, " if len(names) > MOST_LISTED else ""
 
 
 def _is_no_feature(name: str, names: list[str]) -> bool:
-    """Return true if the name suggests a label or a row id. A `y` does not if there is also an `x`."""
+    """Return true if the name suggests a label or a row id. Next to a column `x`, the name `y` does not."""
     plain = re.sub(r"[\s_-]", "", name).casefold()
     if plain == "y" and "x" in {other.casefold() for other in names}:
         return False

@@ -237,7 +237,7 @@ def fit_predictor(
     """Return the map with the predictor of its config, fitted on all rows.
 
     With `intervals`, the model keeps the errors of held-out rows. `scores` holds the scores of all penalties for each
-    fold, if they come from maps that were fitted again without the fold.
+    fold, if the scores come from maps that were fitted again without the fold.
     """
     data, summary, listener = job.data, job.summary, job.listener
     place = data.source.location

@@ -38,7 +38,7 @@ _OF_NO_ROWS = KnownRows(_NONE, np.empty(0), None, np.empty(0))
 
 
 class RowsKnown(NamedTuple):
-    """The number of rows, and if requested, labels (n,) or (n, k), a mask of test rows (n,), and groups or times."""
+    """The number n of rows, labels (n,) or (n, k), a mask of test rows, and groups or times. None if not requested."""
 
     n: int
     labels: Array | None = None

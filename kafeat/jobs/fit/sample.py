@@ -163,10 +163,10 @@ class SampledFit:
     """Counts the labels of all rows that are read, for a predictor."""
     place: str = ""
     digest: str = ""
-    """The name and the digest of the data, for messages and provenance."""
+    """`place` is the name of the data for messages, and `digest` their SHA-256 for the provenance."""
     labels: LabelNames = ()
     split: str | None = None
-    """The names of the label columns, and of the column with the values train and test."""
+    """`labels` are the names of the label columns, and `split` names the column of train and test, or is None."""
     locate: Callable[[int], tuple[str, int]] | None = None
     """Returns, for a row number in a data set, the file and the row number in this file, for messages."""
 
@@ -252,7 +252,7 @@ class SampledFit:
         return replace(self, chosen=self.chosen.where(chosen(numbers, about.get("keys"))))
 
     def sample(self, final: bool = True) -> tuple[Columns, Sample]:
-        """Return the sample so far, and its columns with their categories. If not `final`, more rows may be read."""
+        """Return the sample so far, and its columns with categories. If `final` is false, more rows may follow."""
         if self.chosen.empty:
             kind = "row to fit on" if self.split is None else "row of train"
             column = "" if self.split is None else f"split {quoted(self.split)}: "
@@ -290,11 +290,11 @@ class SampledFit:
         all_rows: Callable[[Columns, Array], RowStream] | None = None,
         jobs: int = 1,
     ) -> FeatureMap:
-        """Fit the map on the sample so far, with `jobs` threads. If not `final`, more rows may be read later.
+        """Fit the map on the sample so far, with `jobs` threads. If `final` is false, more rows may follow.
 
         `with_mean` records the mean of the features for tests of drift, which costs a transform of the sample.
-        `learner` scores values of `validate`, for the task `task` if the config has no predictor. `all_rows` reads all
-        rows, for steps that learn from them. Without it, they learn from the sample.
+        `learner` scores values of `validate`. `task` is used if the config has no predictor. `all_rows` reads all rows,
+        for steps that learn from all rows. If it is None, these steps learn from the sample.
         """
         config = self.config
         columns, sample = self.sample(final)
@@ -380,7 +380,7 @@ def _feature_mean(chain: Chain, X: Floats, config: Config, columns: Columns) -> 
 
 
 def _stream(seed: int, number: int) -> np.random.Generator:
-    """Return the random number generator of one purpose. Those with different numbers are independent."""
+    """Return the random number generator of one purpose. Generators of different numbers are independent."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
 
 

@@ -135,7 +135,7 @@ def open_searches(node: Any, way: str, place: str = "steps") -> Iterator[tuple[s
 
 
 def _settled(recipes: list[Recipe], way: str, values: Mapping[str, Any]) -> list[Recipe]:
-    """Return recipes in which each search of this `way` is replaced by the value for its place, if `values` has one."""
+    """Return recipes in which `values`, by place, replace searches of this `way`. Searches without a value stay."""
     settled = copy.deepcopy(recipes)
     for place, holder, key in list(open_searches(settled, way)):
         holder[key] = values.get(place, holder[key])
@@ -200,7 +200,7 @@ class SampleSplit:
 def splits_of(
     sample: Sample, rng: np.random.Generator, most_rows: int, n_folds: int | None = None
 ) -> list[SampleSplit]:
-    """Draw at most `most_rows` rows. Hold out each of `n_folds` folds once to score on or, for None, only a quarter."""
+    """Draw `most_rows` rows or fewer. Hold out each of `n_folds` folds in turn, or only a quarter if it is None."""
     order = rng.permutation(len(sample.X))[:most_rows]
     n, keys = len(order), None if sample.keys is None else sample.keys.select(order)
     if n < _LEAST_ROWS:
@@ -223,7 +223,7 @@ def trying(values: Mapping[str, Any]) -> Iterator[None]:
     try:
         yield
     except InvalidValueError as refused:
-        if refused.column is not None:  # the input is wrong, whatever the values
+        if refused.column is not None:  # the input is wrong, not the values that are tried
             raise
         raise InvalidValueError(refused.row, None, f"with {said}: {refused.problem}") from None
     except DataError as error:
@@ -271,7 +271,7 @@ def _choose_values(
 def _try_values(
     score: Callable[[dict[str, Any]], float], values: Mapping[str, Sequence[Any]], options: SearchOptions
 ) -> None:
-    """Score every combination of the values, or only those that setting one parameter after the other needs."""
+    """Score every combination of the values, or only the combinations that `_by_coordinate` reaches."""
     count = prod(map(len, values.values()))
     if options.method == "coordinate" or (options.method == "auto" and count > _FEW):
         _by_coordinate(score, values)

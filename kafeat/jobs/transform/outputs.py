@@ -115,10 +115,10 @@ def levels_of(given: float | Sequence[float]) -> tuple[float, ...]:
 def outputs_of(
     fm: FeatureMap, writing: OutputOptions, *, sparse: bool = False, only_numbers: bool = False
 ) -> Outputs:
-    """Return predictions as outputs if the model has a predictor and no features are requested, else features.
+    """Return features as outputs if they are requested or the model has no predictor. If not, return predictions.
 
-    With `sparse`, features are sparse rows if the map can make these. Predictions are numbers, or the probabilities of
-    classes and the likeliest class, which is left out with `only_numbers`.
+    With `sparse`, features are sparse rows if the map can make sparse rows. Predictions are numbers, or probabilities
+    and the likeliest class. With `only_numbers`, the likeliest class is left out.
     """
     if fm.predictor is not None and not writing.features:
         return _predictions(fm, fm.predictor, writing, only_numbers)

@@ -21,7 +21,7 @@ from kafeat.io.storage.object_store import ObjectUri
 class InputPlace:
     """An input: `what` is its name in messages, and `files` are all its files.
 
-    `data` is the data set, if the input is one.
+    `data` is the data set, or None if the input is not a data set.
     """
 
     what: str
@@ -81,7 +81,7 @@ def refuse_overlaps(read: Sequence[InputPlace], written: Sequence[OutputPlace]) 
 
 
 def refuse_table_name(model: Location) -> None:
-    """Refuse a model with the suffix of a table, which may be a second table of the user that would be overwritten."""
+    """Refuse a model file with the suffix of a table, because saving it could overwrite a table of the user."""
     ending = suffix_of(model)
     if ending:
         raise UsageError(
@@ -119,7 +119,7 @@ def _is_stream(place: Location) -> bool:
 
 
 def _status(place: Location) -> tuple[int, int] | None:
-    """Return the device and inode, which all names of a file share. None for a missing file or /dev/null."""
+    """Return the device and inode, which all names of a file share. Return None for a missing file or /dev/null."""
     with suppress(OSError, ValueError):
         found = os.stat(1 if isinstance(place, StandardStream) else place.path)
         if not os.path.samestat(found, os.stat(os.devnull)):

@@ -50,7 +50,7 @@ class TransformResult:
         self.categories = SeenCategories(inputs)
         self._outside = np.zeros(inputs.n_features, dtype=np.int64)
         self._ranges = ColumnRanges.empty(inputs.n_features)
-        # For predictions, summing features is extra work, so `drift` does not test their mean: only `drift_test` does.
+        # For predictions, summing features is extra work, so only `drift_test` tests the mean of features, not `drift`.
         wanted = rules.drift_test is not None or (rules.drift and outputs.what == "features")
         self.tests_mean = fm.feature_mean is not None and wanted
         self._total = np.zeros(fm.n_components if self.tests_mean else 0)
@@ -113,7 +113,7 @@ class TransformResult:
         return self._fm.feature_mean.test(self._total / (self.scale or 1.0), self.rows_read - self.bad_rows)
 
     def check(self, place: str, first: int | None) -> None:
-        """Raise an error with this result if there are more bad rows, or is more drift, than the rules allow.
+        """Raise an error with this result if the number of bad rows or the drift exceeds the limits of the rules.
 
         `first` is the first row of a part, or None for a whole file.
         """

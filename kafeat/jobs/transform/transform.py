@@ -89,7 +89,7 @@ def transform_file(
 def _columns_to_see(
     job: TransformJob, source: Location, target: Location, format: Format
 ) -> Sequence[str] | None:
-    """Return the columns that need a value before rows of a pipe are passed on at once, or None to read a whole block.
+    """Return the columns of which a value must be read before rows of a pipe are passed on; None: read a whole block.
 
     A pipe must give the same output as a file, whose first block is read before types are guessed. The model knows how
     to read its columns, but types of passthrough columns, and whether columns fit the options, depend on values.
@@ -142,8 +142,8 @@ class OpenTransform:
     ) -> TransformResult:
         """Write the features of these chunks, which hold `rows` rows (None: unknown) from row `first` on.
 
-        `first` is None if they are the whole input. An input that has changed meanwhile is refused. With `hashed`, the
-        result has the SHA-256 of the output, and that of a whole input.
+        `first` is None if the chunks are the whole input. An input that has changed meanwhile is refused. With
+        `hashed`, the result has the SHA-256 of the output and, if `first` is None, of the input.
         """
         result = TransformResult(self._fm, self._columns, self._rules, self._outputs)
         column_ranges = self._fm.column_ranges if result.watches_drift else None

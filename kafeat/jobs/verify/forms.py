@@ -14,7 +14,7 @@ from kafeat.jobs.transform.outputs import Outputs, outputs_of
 from kafeat.model.feature_map import FeatureMap
 
 _LEVEL = re.compile(r"(?:lower|upper|set)(?:_.*)?_(0\.\d+)$|(?:lower|upper|set)(?:_.*)?$")
-# Stands for the level of a single interval: its columns, `lower` and `upper`, do not show it.
+# Stands for the level of a single interval: the names of its columns, `lower` and `upper`, do not have a level.
 _SOME = 0.5
 
 
@@ -23,8 +23,8 @@ def outputs_in(
 ) -> Outputs:
     """Return the outputs of the model that a file holds. Refuse a file with other columns.
 
-    `scaled` is true for features of unit variance, `asked` are the levels of intervals that it should have, and
-    `stated` are those in its notes.
+    `scaled` is true for features of unit variance, `asked` are the levels of intervals that the file should have,
+    and `stated` are the levels in its notes.
     """
     if asked and stated and asked != stated:
         raise GateError(f"{made.location}: expected {_option(asked)}, got an output of {_option(stated)}")
@@ -39,7 +39,7 @@ def outputs_in(
 
 
 def _forms(made: Reader, fm: FeatureMap, scaled: bool, levels: tuple[float, ...]) -> Iterator[Outputs]:
-    """Yield what a file may hold: predictions, if the model has a predictor, and features, unless there are levels."""
+    """Yield what a file may hold: predictions if the model has a predictor, and features if `levels` is empty."""
     if fm.predictor is not None and not scaled:
         yield outputs_of(fm, OutputOptions(interval=levels), only_numbers=made.positional)
         if levels:
@@ -49,7 +49,7 @@ def _forms(made: Reader, fm: FeatureMap, scaled: bool, levels: tuple[float, ...]
 
 
 def _advice(made: Reader, fm: FeatureMap, scaled: bool, asked: tuple[float, ...]) -> str:
-    """Return advice if the file holds other outputs of the model: what it holds, and the option for it."""
+    """If the file holds other outputs of the model, return their name and their options as text. If not, return ''."""
     endings = filter(None, (_LEVEL.search(field.name) for field in made.fields))
     found = tuple(dict.fromkeys(float(one[1] or _SOME) for one in endings))
     for levels in dict.fromkeys([(), found, (_SOME,)]):

@@ -42,7 +42,7 @@ class OutputRows:
 
     `at` is the number of the next row to compare. `total` is the number of rows, or None if it is unknown until all are
     read. `keep` names the passthrough columns, which come before the features and are also in the input. LIBSVM has
-    only its label there, without a name: `kept` names it. `promised` maps locations of parts to numbers of rows.
+    only a label before the features: `kept` has its name. `promised` maps locations of parts to numbers of rows.
     """
 
     @reading_output()
@@ -66,7 +66,7 @@ class OutputRows:
         # Predictions in float64 are only as exact as the features, which have the map's dtype.
         self._tolerance = max(TOLERANCE[self._dtype.name], TOLERANCE[fm.dtype])
         lists = fields[0].width is not None
-        # Memory in C or Fortran order, as when the output was written, because the last bit depends on it.
+        # Memory in C or Fortran order, as when the output was written, because last bits depend on the order.
         self.memory = NewArrays(outputs.width, self._dtype, "C" if made.positional or lists else "F")
         written = self._columns_before(source, [field.name for field in made.fields[: -len(fields)]], kept)
         # Passthrough columns in text are compared as text, because their types would be guesses.
@@ -154,7 +154,7 @@ class OutputRows:
             )
 
     def _difference(self, expected: Rows, got: Rows) -> float:
-        """Return the largest difference in any row, relative to its largest feature. Refuse one beyond tolerance."""
+        """Return the largest difference, relative to its row's largest feature. Refuse differences beyond tolerance."""
         if isinstance(expected, SparseRows) and isinstance(got, SparseRows):
             apart, size = _sparse_differences(expected, got, self._dtype)
         else:
@@ -182,7 +182,7 @@ class OutputRows:
 
 
 def _names_of(outputs: Outputs, fields: list[Field], made: Reader) -> list[str] | None:
-    """Return the names of columns for messages. None: messages count them, as features, a list, or without a header."""
+    """Return names of columns for messages. Return None for features, lists and files without a header."""
     named = outputs.what == "predictions" and len(fields) == outputs.width and not made.positional
     return [f"column {quoted(field.name)}" for field in fields] if named else None
 
@@ -213,7 +213,7 @@ def _largest_of_rows(rows: Rows) -> Floats:
 
 
 def _dtype(made: Reader, fields: list[Field]) -> np.dtype[Any]:
-    """Return the dtype of the features. That of `fixed_size_list<element: float>[4]` is float32."""
+    """Return the dtype of the features. For `fixed_size_list<element: float>[4]`, it is float32."""
     spelled = {
         name for field in fields for name in re.findall(r"halffloat|float(?:16|32|64)?|double", field.spelled)
     }

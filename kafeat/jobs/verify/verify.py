@@ -36,7 +36,7 @@ class VerifyResult:
     Attributes:
         rows: Rows of the output.
         rows_compared: Rows that were computed again.
-        largest_difference: Largest difference relative to the largest feature of its row; 0 is equal to the last bit.
+        largest_difference: Largest difference relative to the largest feature of its row; 0 means equal bits.
         hashes: Which of model, input and output have the hash of the stats file or, for a folder, of its manifest.
     """
 
@@ -50,11 +50,11 @@ class VerifyResult:
 def verify_file(asked: VerifyOptions) -> VerifyResult:
     """Transform about `rows` rows again, some of each part, and count all rows. Raise `GateError` for a wrong output.
 
-    `output_dtype` is the dtype of a text output, which does not state it; default: that of the stats, or of the map.
-    `unit_variance` means that the features are scaled, for an output that does not state it, such as text. `label`
-    names the column that was copied as the label of LIBSVM; default: that of the stats, or none. With `drop`, all rows
-    are transformed again, because only that shows which rows were dropped. For a folder, its manifest takes the place
-    of stats, and states the rows and the hash of each part.
+    `output_dtype` is the dtype of a text output, which does not state its dtype; default: the dtype in the stats, or
+    that of the map. `unit_variance` means that the features of an output without notes, such as text, are scaled.
+    `label` names the column that was copied as the label of LIBSVM; default: the name in the stats, or none. With
+    `drop`, all rows are transformed again, because only that shows which rows were dropped. For a folder, its manifest
+    takes the place of stats, and states the rows and the hash of each part.
     """
     fm = load_from(asked.model)
     known = {} if asked.stats is None else _read_stats(asked.stats)
@@ -186,9 +186,9 @@ def _expected(done: Done, on_bad_rows: str, outputs: Outputs, typed: bool) -> tu
 class _SomeRows:
     """An iterator over about `most` of `total` rows, spread over all chunks. `rows` counts the rows of all chunks.
 
-    It yields all rows of some random chunks and of the last one, and the first rows of each other chunk, whose bytes do
-    not depend on later rows. For text, `total` is None. The share to yield is then computed from the rows read so far,
-    so that more than `most` rows are yielded.
+    It yields all rows of some random chunks and of the last chunk, and the first rows of all other chunks. The bytes of
+    first rows do not depend on later rows. For text, `total` is None. The share to yield is then computed from the rows
+    read so far, so that more than `most` rows are yielded.
     """
 
     def __init__(self, chunks: Iterator[Chunk], seed: int, most: float, total: int | None) -> None:
@@ -237,7 +237,7 @@ def _recorded(known: dict[str, Any], manifest: Manifest | None) -> dict[str, Any
 def _check_hashes(
     known: dict[str, Any], fm: FeatureMap, model: Location, source: Location, target: Location
 ) -> tuple[str, ...]:
-    """Compare the hashes of model, input and output with the stats, and return which were compared."""
+    """Compare the hashes of model, input and output with the stats. Return the names of the compared hashes."""
     checked = []
     for what, place in (("model", model), ("input", source), ("output", target)):
         expected = known.get(what, {}).get("sha256")

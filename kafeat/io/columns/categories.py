@@ -89,7 +89,7 @@ class Categories:
 class Vocabulary:
     """A vocabulary that is being learned: each new category gets the next code.
 
-    If there are too many categories to keep, only those of rows that may be in the fit sample stay in memory. A
+    With too many categories to keep all, only categories of rows that may be in the fit sample stay in memory. A
     forgotten category gets a new code when it occurs again, which is harmless: no row of the sample has the old code.
     """
 

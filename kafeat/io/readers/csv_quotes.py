@@ -112,7 +112,7 @@ def _odd_letters(data: bytes, name: str) -> float:
 
 
 def _has(data: bytes, name: str, chars: str) -> bool:
-    """Return true if the characters outside ASCII are nearly all `chars`, and not next to small letters of ASCII.
+    """Return true if the characters outside ASCII are nearly all `chars` that are not next to small ASCII letters.
 
     Letters with accents, read in pairs with the next letter, would become Chinese characters.
     """

@@ -186,7 +186,7 @@ def _claim(file: int, folder: LocalPath, location: str, owner: Owner) -> bool:
 
 
 def _release(file: int, location: str, owner: Owner) -> None:
-    """Remove the lock file when no worker locks it any more. After two seconds, leave it to the next run."""
+    """Remove the lock file once no worker locks it. If a worker still does after two seconds, leave the file there."""
     ends = time.monotonic() + _MOMENT_SECONDS
     with suppress(OSError):
         while lock(file, wait=False) is False:

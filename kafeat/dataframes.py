@@ -65,7 +65,7 @@ class Frame:
 
     @property
     def not_features(self) -> Sequence[str]:
-        """The columns that are not features if the map has no names: the passthrough columns, or none for `all`."""
+        """The columns that a map without names does not read: the passthrough columns, or no columns for `all`."""
         return () if self.keep == "all" else self.keep
 
     def outputs(self, fm: FeatureMap) -> Outputs:

@@ -73,7 +73,7 @@ class InvalidValueError(DataError):
 
     @property
     def missing(self) -> bool:
-        """True for a missing number, time or list of numbers, which the step `impute` would fill."""
+        """True if the entry is a missing number, time or list of numbers, which a step of kind `impute` would fill."""
         expected = ("expected a finite number", "expected a list", "expected a time")
         return self.problem.startswith(expected) and self.problem.endswith(
             ("got null", "got nan", "read as null")

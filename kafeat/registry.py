@@ -165,7 +165,7 @@ def accepted(name: str, field: FieldInfo) -> str:
 
 
 def _is_search(name: str, value: object) -> bool:
-    """Return True for a mapping with the key `validate`, and for any mapping as the value of gamma or n_components."""
+    """Return True if `value` is a mapping with the key `validate`, or any mapping for gamma or n_components."""
     return isinstance(value, Mapping) and ("validate" in value or name in SEARCHES)
 
 

@@ -32,7 +32,7 @@ class ArrayOf(NamedTuple):
     optional: bool = False
     """True if a state may lack the array, as in older model files."""
     below: int | None = None
-    """For indices: all are whole numbers from 0 to `below` − 1, because a wrong one would access other memory."""
+    """For indices, which are whole numbers from 0 to `below` − 1: a wrong index would access other memory."""
     sign: Literal["", "above 0", "of at least 0", "of at most 0"] = ""
     """The sign that all numbers of the array must have, as words for messages; "" if any sign is valid."""
     missing: bool = False
@@ -49,7 +49,7 @@ Scratch: TypeAlias = Any
 
 
 class ArrowTable(Protocol):
-    """A table of pyarrow, pandas or polars, or any other that has the Arrow PyCapsule interface."""
+    """A table of pyarrow, pandas or polars, or any other table with the Arrow PyCapsule interface."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the table as an Arrow stream."""

@@ -193,7 +193,7 @@ def _handed_on(fitted: FittedStep, sample: Sample, last: bool) -> tuple[Names | 
 def _run_given(transform: Transform, name: str, rows: Floats) -> Floats:
     try:
         return run_tiles(transform, rows, DOUBLE)
-    except InvalidValueError as refused:  # `name` identifies these rows, which are not in the input
+    except InvalidValueError as refused:  # these rows are not in the input, so the error has their `name`
         raise DataError(f"{name}: {refused}") from None
 
 

@@ -186,7 +186,7 @@ def _subset(sample: Sample, indices: Array) -> Sample:
 
 
 def of_whole(refused: InvalidValueError, indices: Array) -> InvalidValueError:
-    """Return the error of a map with its column numbered in the whole row. `indices` are the columns of the map."""
+    """Return a map's error with the error's column numbered in the whole row. `indices` are the map's columns."""
     column = None if refused.column is None else int(indices[refused.column])
     return InvalidValueError(refused.row, column, refused.problem)
 

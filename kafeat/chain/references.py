@@ -26,9 +26,9 @@ def closed_form(chain: Chain, X: InputRows) -> dict[str, float]:
 
 
 def kernel_before_pca(chain: Chain, X: InputRows) -> Floats | None:
-    """Return the centred exact kernel (n, n) of rows X before pca, or None if pca is not last or follows no map.
+    """Return the centred exact kernel (n, n) of rows X before pca, or None if pca is not last or has no map before it.
 
-    Principal components of a map's features approximate those of its kernel.
+    Principal components of a map's features approximate the principal components of its kernel.
     """
     if chain.steps[-1].step.kind != "pca":
         return None

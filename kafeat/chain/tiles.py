@@ -156,7 +156,7 @@ def with_good_rows(good: Mask, work: Callable[[Array], R]) -> tuple[R | None, li
         try:
             return work(np.where(good, np.arange(len(good)), good.argmax())), refusals
         except InvalidValueError as refused:
-            # If a copy of the first good row raises the error, that row itself is bad.
+            # If a copy of the first good row raises the error, the first good row is bad after all.
             row = refused.row if good[refused.row] else int(good.argmax())
             good[row] = False
             refusals.append(refused.at(row))

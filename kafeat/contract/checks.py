@@ -177,7 +177,7 @@ def count_rows(state: State, name: str) -> int:
 
 
 def refuse_infinite(features: Floats) -> None:
-    """Raise InvalidValueError for features that overflowed in C code, which does not warn about that as NumPy does."""
+    """Raise InvalidValueError for features that overflowed in C code, which does not warn of overflow."""
     finite = np.isfinite(features)
     if not finite.all():
         row = int(np.argmin(finite.all(axis=1)))

@@ -66,7 +66,7 @@ ColumnNames = Annotated[tuple[_Name, ...], AS_TUPLE]
 
 
 def places_of(kind: str, columns: Sequence[str], names: Names | None) -> Array:
-    """Return the positions of these columns, each once. `kind` names the step in messages."""
+    """Return the position of each of these columns, without duplicates. `kind` names the step in messages."""
     if names is None:
         if columns:
             raise DataError(

@@ -230,7 +230,7 @@ class Step(BaseModel, ABC):
     def recipe(self, live: bool = False) -> dict[str, Any]:
         """The kind and every parameter, defaults included, as builtins.
 
-        With `live`, Python functions and arrays stay objects, which cannot be saved but from which a step can be built.
+        With `live`, Python functions and arrays stay objects. A step can be built from these, but they cannot be saved.
         """
         mode = "python" if live else "json"
         return {"kind": self.kind, **self.model_dump(mode=mode, warnings=False), **self._searches}

@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 
 class Ended(BaseException):
-    """Raised by `check` in a thread whose work was stopped. It ends the thread: nobody waits for the result."""
+    """Raised by `check` in a thread whose work was stopped, to end the thread. Nobody waits for the result."""
 
 
 # Seconds of each wait for the work. Waits are short, because a signal right before a wait does not interrupt it.

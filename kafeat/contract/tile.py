@@ -98,8 +98,8 @@ class TextRows:
     """Rows with columns of numbers and of text. Their features are numbers and counts of n-grams.
 
     The features at the positions `plain` (p,) are `numbers` (n, p). All other features are counts of the n-grams of
-    `texts` (n, k). Those of text column j begin at position starts[j]. Texts need less memory than counts, so the step
-    that reads the texts counts the n-grams tile by tile.
+    `texts` (n, k). The counts of text column j begin at position starts[j]. Texts need less memory than counts, so the
+    step that reads the texts counts the n-grams tile by tile.
     """
 
     numbers: Floats

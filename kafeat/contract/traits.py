@@ -108,7 +108,7 @@ class NumberTraits:
 
 
 def _fills(columns: Sequence[str] | None, chain: Sequence[Traits]) -> bool:
-    """Return True if a chain tolerates missing numbers: it fills them, or sees only categories and texts."""
+    """Return True if a chain tolerates missing numbers: the chain fills these, or sees only categories and texts."""
     named = {name for one in chain for name in (*one.columns.coded, *one.columns.texts)}
     return takes_missing(chain) or (columns is not None and named.issuperset(columns))
 

@@ -38,7 +38,7 @@ class MapFigures:
     distances: tuple[Floats, Floats]
     """Distances of random pairs of rows: ‖φ(x) − φ(y)‖ by the exact kernel, and ‖z(x) − z(y)‖ of features."""
     model: ModelFigures | None = None
-    """None unless the map ends in a predictor of classes."""
+    """None if the map does not end in a predictor of classes."""
 
 
 def same_map(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -58,7 +58,7 @@ class _Tried(NamedTuple):
     """The results of penalties on held-out rows.
 
     `scores` has for each penalty 1 − its log loss / the log loss of predicting the class frequencies.
-    `logits` (penalties, n, c) are from models that have not seen the row, or NaN if there is no such model.
+    `logits` (penalties, n, c) are from models that were fitted without the row; NaN if no model was.
     """
 
     scores: list[float]

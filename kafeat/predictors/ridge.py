@@ -21,9 +21,9 @@ class Ridge(LinearPredictor):
     target of a class is 1 for its own rows and 0 for others. The λ of the formula is `penalty` times the mean diagonal
     of the centred ZᵀZ, so one number means the same for any number of rows and features. `auto` uses the best of 21
     from 1e-9 to 10 by the squared error of three folds. The temperature T and the biases a of the classes minimize the
-    log loss of held-out rows. Several numeric labels are predicted together. With `task: soft` they are the
-    probabilities of classes, and so are the predictions. Source: Hastie, Tibshirani & Friedman 2009, section 3.4.1;
-    Alexandari et al. 2020 (temperature and biases).
+    log loss of held-out rows. Several numeric labels are predicted together. With `task: soft`, labels and predictions
+    are probabilities of classes. Source: Hastie, Tibshirani & Friedman 2009, section 3.4.1; Alexandari et al. 2020
+    (temperature and biases).
     """
 
     penalties: ClassVar[tuple[float, ...]] = tuple(10.0 ** (power / 2.0) for power in range(-18, 3))

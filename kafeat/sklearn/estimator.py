@@ -33,9 +33,9 @@ class FeatureMap(NamedFeatures, TransformerMixin, MapEstimator):  # type: ignore
     ----------
     steps : str, dict or list, optional
         A kind (`"fourier"`), a recipe (`{"kind": "fourier", "n_components": 64}`), or a list of these, first step
-        first. The default is `nystroem`, with 512 features, or as many as there are rows. A step may have a name:
-        `("map", {"kind": "fourier"})`. The default name is the kind; repeated names get numbers, `fourier-1` and
-        `fourier-2`. A search sets parameters such as `fourier__n_components`.
+        first. The default is `nystroem`, with 512 features, or one feature per row if there are fewer rows. A step may
+        have a name: `("map", {"kind": "fourier"})`. The default name is the kind; repeated names get numbers,
+        `fourier-1` and `fourier-2`. A search sets parameters such as `fourier__n_components`.
     config : dict, str or os.PathLike, optional
         A whole config, or the path of its YAML file, in place of all other parameters except `n_jobs` and
         `random_state`. Its steps have no names.
@@ -48,9 +48,9 @@ class FeatureMap(NamedFeatures, TransformerMixin, MapEstimator):  # type: ignore
     chunk_rows : int, default 8192
         Number of rows transformed at once.
     sparse_output : bool, default False
-        True gives a SciPy CSR array, for steps that end with one that keeps zeros: `homogeneous`,
-        `intersection_bins`, `polynomial_features`, `one_hot`, `projection` with `matrix: sparse`, a scaler that leaves
-        0 as it is, or a union of such maps.
+        True gives a SciPy CSR array. The last step must be one that keeps zeros: `homogeneous`, `intersection_bins`,
+        `polynomial_features`, `one_hot`, `projection` with `matrix: sparse`, a scaler that leaves 0 as it is, or a
+        union of such maps.
     n_jobs : int, optional
         Number of threads (default: 1; -1: all cores). The features do not depend on it.
     random_state : int or RandomState, optional

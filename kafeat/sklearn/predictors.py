@@ -112,7 +112,7 @@ class FeatureMapRegressor(RegressorMixin, _PredictingEstimator):  # type: ignore
     Parameters
     ----------
     steps : str, dict or list, optional
-        Steps as for `FeatureMap`, with the predictor `ridge` last; it is added where it is missing. The default is
+        Steps as for `FeatureMap`, with the predictor `ridge` last. A missing `ridge` is added. The default is
         `standardize`, `nystroem` with 512 features (at most one for each row), and `ridge`.
     fit_rows : int or "all", default 100_000
         Number of rows that the map is fitted on; the predictor is fitted on all.

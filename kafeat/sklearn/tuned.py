@@ -49,7 +49,7 @@ class TunedFeatureMap(NamedFeatures, TransformerMixin, BaseEstimator):  # type: 
         Number of seconds, or a duration such as "10m", after which no trial begins (default: all trials, which takes
         minutes).
     trials : int, optional
-        Number of trials after which the search ends. With it, equal data give equal features.
+        Number of trials after which the search ends. With this limit, equal data give equal features.
     task : {"auto", "classification", "regression", "soft"}, default "auto"
         Kind of prediction; "auto" decides by the labels, and "soft" reads y (n, k) as probabilities of k classes.
     scoring : str, default "auto"

@@ -188,7 +188,7 @@ class ComparedMap:
     ) -> Fit:
         """Return the fitted map. A recipe is fitted here, on the rows that are not held out.
 
-        If `validate` in a recipe lists values to try, the learner scores them. Ridge scores them if `learner` is None.
+        If `validate` in a recipe lists values to try, the learner scores these values; ridge if `learner` is None.
         """
         if self.fitted is not None:
             return Fit(self.fitted)

@@ -55,7 +55,7 @@ def evaluate(asked: EvaluationRequest) -> Evaluation:
     Evaluation
         A dict with `records`, one for each map, setting, seed and split, their `summary`, and a recommendation;
         docs/reference/json.md lists all keys. If there is a single record, its keys are at the top too. A notebook
-        shows it as a table; `to_pandas` makes a data frame of it, and `plot` a figure.
+        shows the dict as a table; `to_pandas` makes a data frame of it, and `plot` a figure.
 
     Raises
     ------

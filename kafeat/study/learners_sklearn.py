@@ -37,7 +37,7 @@ _COSTS_OF_SGD = (1e2, 1e3, 1e4, 1e5, 1e6)
 # Number of rows to choose a cost on. More rows do not change the choice.
 _CHOSEN_ON = 5_000
 _NEAR = 1e-3
-# Limit of the primal solver's steps. A few dozen are usually enough; if not, the record has `converged: false`.
+# Limit of the primal solver's steps. A few dozen usually suffice. At the limit, the record has `converged: false`.
 _STEPS = 100
 # Limit of the dual solver's passes over the rows, for the hinge loss.
 _PASSES = 1000
@@ -205,7 +205,7 @@ def _linear_svc(cost: float, task: PredictionTask) -> Any:
 def _linear_svc_hinge(cost: float, task: PredictionTask) -> Any:
     """Make a linear SVM with the plain hinge, or with absolute errors for numbers, like the kernel SVM."""
     make, loss = (LinearSVR, "epsilon_insensitive") if task.classes is None else (LinearSVC, "hinge")
-    # Only the dual solver has this loss. It goes over the rows one by one, so it needs more passes.
+    # Only the dual solver has this loss. This solver goes over the rows one by one, so it needs more passes.
     return make(C=cost, loss=loss, dual=True, tol=_NEAR, max_iter=_PASSES, random_state=0)
 
 

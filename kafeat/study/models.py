@@ -65,7 +65,7 @@ class ModelScoring:
 
     @classmethod
     def of(cls, task: PredictionTask, model: PredictedLabels) -> ModelScoring:
-        """Return how to score a model on labels of this task. Refuse a regression for classes, and the reverse."""
+        """Return how to score a model on these labels. Refuse a regression for classes, and a classifier for numbers."""
         predicts = "regression" if model.classes is None else "classification"
         if predicts != task.kind:
             told = {"regression": "numbers", "classification": "classes"}
@@ -121,7 +121,7 @@ class ModelScoring:
 
 
 def drawn(task: PredictionTask, tested: Tested) -> ModelFigures | None:
-    """Return the data of the reliability diagram and the confusion matrix, or None if rows have no true class."""
+    """Return the data of the reliability diagram and the confusion matrix, or None if the rows have no true classes."""
     if task.classes is None or tested.labels.ndim > 1:
         return None
     numbers, k = task.numbers(tested.labels), len(task.classes)

@@ -74,7 +74,7 @@ def _standing(entry: Summary) -> Iterator[str]:
 
 
 def _rivals(entry: Summary, which: str) -> tuple[list[str], list[str], list[str]]:
-    """Return the baselines that score better than the map, those that are equal within noise, and the worse ones."""
+    """Return the baselines that score better than the map, those equal within noise, and the worse baselines."""
     better, level, worse = list[str](), list[str](), list[str]()
     mine = entry.mean(which)
     for rival, name in _RIVALS.items():

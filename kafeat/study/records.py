@@ -12,7 +12,7 @@ from kafeat.errors import UsageError
 from kafeat.io.readers.memory import table_of_rows
 
 Entries = dict[str, Any]
-"""Figures by their names. Names that do not apply are absent."""
+"""Figures by their names. Figures that do not apply are absent."""
 
 FlatRecord = dict[str, Any]
 """Figures under the keys of JSON, which docs/reference/json.md lists."""
@@ -99,7 +99,7 @@ class Summary(Record):
         return {**super().flat(), "seeds": self.seeds, "splits": self.splits}
 
     def mean(self, which: str, name: str = "score") -> float | None:
-        """Return the mean of a figure on the test rows; None if it is undefined or absent."""
+        """Return the mean of a figure on the test rows; None if the figure is undefined or absent."""
         known = self.scored.tested.get(which, {}).get(name)
         return None if known is None else known["mean"]
 

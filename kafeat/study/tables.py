@@ -43,7 +43,7 @@ class Row:
     entry: Summary
 
     def of(self, figure: str) -> float | None:
-        """Return the mean of a figure, or None if it is unknown or absent."""
+        """Return the mean of a figure, or None if the figure is undefined or absent."""
         return self.entry.mean(self.which, figure)
 
     def of_kernel(self, figure: str) -> float | None:
@@ -256,7 +256,7 @@ def caption(report: Report) -> str:
 def findings(summaries: Sequence[Summary], entry: Summary) -> Iterator[str]:
     """Yield sentences that compare the times of a map and its exact kernel machine, if they differ beyond noise.
 
-    Both are trained on the same rows, which are those of the exact kernel machine.
+    Both times are for training on the rows of the exact kernel machine.
     """
     name, scored = spell(entry.about) if len(summaries) > 1 else "", entry.scored
     learned = f"to fit, transform and learn once from {entry.about['rows_exact']:,} rows"

@@ -55,7 +55,7 @@ def document(title: str, body: Sequence[str], pictures: Sequence[Picture]) -> st
 
 
 def figures(pictures: Sequence[Picture]) -> Iterator[str]:
-    """Yield the HTML of figures. They stand next to each other where there is room."""
+    """Yield the HTML of figures, which stand next to each other where there is room."""
     if not pictures:
         return
     yield '<div class="pictures">'

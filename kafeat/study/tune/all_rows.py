@@ -126,7 +126,7 @@ class AllRows:
         return Predictions(tested, fm.chain, _row_seconds(fm, sampled), task)
 
     def _sample_for(self, config: Config) -> SampledFit:
-        """Return the sample for a config. It is read again if the column that defines the folds is not a feature."""
+        """Return the sample for a config, read again if the column that defines the folds is not a feature."""
         problem, split_by = self.problem, SplitBy.of(config)
         sampled, groups = problem.table.sampled, problem.table.groups
         coded = config.read.coded.keys()

@@ -71,7 +71,7 @@ class Compared(NamedTuple):
 
 
 def compared(chosen: Trial, boosted: Outcome) -> Compared:
-    """Compare boosting with the chosen map. They are level within two standard errors of the difference."""
+    """Compare boosting with the chosen map. Both are level within two standard errors of their difference."""
     gain, noise = boosted.score - chosen.outcome.score, 2.0 * chosen.outcome.noise(boosted)
     verdict = "level" if abs(gain) <= noise else "better beyond noise" if gain > 0.0 else "worse"
     return Compared(boosted.score, chosen.size.error(boosted.resampled), verdict)  # type: ignore[arg-type]

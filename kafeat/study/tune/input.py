@@ -37,7 +37,7 @@ from kafeat.jobs.fit import (
 from kafeat.registry import build_step
 from kafeat.types import Array, Floats
 
-# A column with fewer values may have none in the training rows of a split.
+# A column with fewer values may have no values in the training rows of a split.
 _LEAST_VALUES = 10
 _EMPTY = "no values"
 _DIFFERENT = "different whole numbers in all rows, kept as numbers"
@@ -133,7 +133,7 @@ def read_table(
     with data.open() as source:
         roles = roles_of(base, TrainingData(source, label, split, weight=weight))
         require(source, names, "--label")
-        # Only predictors use weights. Without one, the config must exclude the column of weights from the features.
+        # Only predictors use weights. Without a predictor, the config must exclude the column of weights from features.
         left_out = [name for name in roles if name != weight] + ([] if base.predictor is None else weights)
         groups = groups_of(source.settled(), base, [*names, *left_out], every)
         for column, why in groups.doubts.items():

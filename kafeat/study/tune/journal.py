@@ -20,7 +20,7 @@ from kafeat.study.tune.space import Candidate
 from kafeat.study.tune.trials import RESAMPLES, Outcome, Size
 
 _Run = Callable[[Candidate, Size, float], Outcome]
-# A file that begins differently is not a journal, and stays untouched.
+# A file that does not begin with this text is not a journal, and stays untouched.
 _MARK = b'{"kafeat": "tune", "key": '
 
 
@@ -117,7 +117,7 @@ _LINE = TypeAdapter(_Line)
 
 
 def _read(line: bytes) -> _Line | None:
-    """Return the outcome of a line, or None for a damaged or incomplete line."""
+    """Return the outcome in a line of the file, or None if the line is damaged or incomplete."""
     try:
         record = _LINE.validate_json(line, strict=True)
     except ValidationError:

@@ -50,7 +50,7 @@ def notes(problem: Problem, search: Search, choice: Choice, constant: float) -> 
         yield from _not_at_random(table, goal.targets(table.labels))
     for reason in dict.fromkeys(left_out.values()):
         yield f"Left out: {listed([name for name, why in left_out.items() if why == reason])} ({reason})."
-    # Checking for LightGBM takes seconds, and after a signal there is no time for that.
+    # Checking for LightGBM takes seconds, so it is skipped after a signal.
     if not choice.interrupted and search.space.without_library is not None:
         yield f"No columns of trees were tried: {search.space.without_library}."
     if choice.untested_seconds is not None:

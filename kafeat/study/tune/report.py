@@ -75,7 +75,7 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
 
 
 def _curve(tuning: Tuning) -> Iterator[str]:
-    """Yield the HTML section with the scores of the chosen map with several numbers of columns."""
+    """Yield the HTML section with the scores of the chosen map for several numbers of columns."""
     yield f"<h2>Score over columns</h2><p>{_NAME_OF_THE_KNEE}</p>"
     chosen = next((i for i, row in enumerate(tuning.curve) if row["chosen"]), None)
     yield from table([

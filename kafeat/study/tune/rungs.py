@@ -81,7 +81,7 @@ RUNGS = (
     Rung("all rows", inf, 0.1, best_five, 0.9),
 )
 """The rungs. A trial has `--seeds` splits or, in the last rung, which holds out tenths, enough splits to score 3,000
-rows. A rung with about as many rows as the one before is left out, unless it is the last one."""
+rows. Except for the last one, a rung with about as many rows as the rung before it is left out."""
 _ENTER = 5
 _HARDLY_MORE = 1.15
 # The last rung holds out a tenth, so that its models learn from nearly all rows, like the final model. Rows in memory

@@ -64,7 +64,7 @@ _NAMES = {"base": "the config to start from", "boosting": "gradient boosting"}
 # Scales of tree columns, as multiples of the scale of kernel columns. The first is tried first.
 _FACTORS = (3.0, 1.0, 10.0)
 _TREE_COLUMNS = 16
-# Trees of an ensemble. With several ensembles, each has fewer trees, to save time, and a higher learning rate.
+# Trees of an ensemble. To save time, each of several ensembles has fewer trees, and a higher learning rate.
 _TREES, _ALL_TREES, _LEAST_TREES, _LEARNED = 300, 600, 100, 15.0
 # With more classes than this, the trees learn random mixtures of them.
 _MOST_CLASSES = 32
@@ -208,7 +208,7 @@ class SearchSpace:
 
     @property
     def _by_group(self) -> bool:
-        """True if groups decide the folds of trees. Their column is then read, but is not a feature."""
+        """True if groups decide the folds of trees. The column of groups is then read, but is not a feature."""
         return (self.table.sampled.config.split_by or "").startswith("group:")
 
     @cached_property

@@ -49,7 +49,7 @@ class Size(NamedTuple):
 
     @property
     def work(self) -> float:
-        """The number of rows that all splits learn from. The time of a trial grows with it."""
+        """The number of rows that all splits learn from. The time of a trial grows with this number."""
         return self.splits * self.share * self.learned
 
     def smaller(self) -> Size:
@@ -165,7 +165,7 @@ class Budget:
         return [width for width in (*fewer, searched, *more) if width <= rows or width == searched]
 
     def allows(self, trial: Trial) -> bool:
-        """Return true if a map is within the bounds. Only raw columns may exceed `columns`."""
+        """Return true if the map of this trial is within the bounds. Only raw columns may exceed `columns`."""
         bounds = [self.most_columns, self.columns if trial.candidate.map == "raw" else None]
         return all(bound is None or trial.outcome.columns <= bound for bound in bounds)
 
@@ -235,8 +235,8 @@ class Trials:
     def leaderboard(self) -> list[Trial]:
         """Return the trials of the last rung, best first, then those of earlier rungs that were not continued.
 
-        The first is chosen. It is no worse than raw columns and the default map. In experiments, choosing a simpler map
-        within noise of it increased the log loss on test rows by up to a fifth.
+        The first trial is chosen. It is no worse than raw columns and the default map. In experiments, a simpler map
+        within noise of the best one increased the log loss on test rows by up to a fifth.
         """
         found: dict[Candidate, Trial] = {}
         for size in reversed(dict.fromkeys(trial.size for trial in self.trials)):
@@ -266,5 +266,5 @@ class Trials:
 
 
 def _floor(ranked: Sequence[Trial]) -> float:
-    """Return the best score of raw columns and the default map among trials."""
+    """Return the higher of the scores of raw columns and of the default map among these trials."""
     return max((one.outcome.score for one in ranked if one.candidate in (RAW, DEFAULT)), default=-inf)

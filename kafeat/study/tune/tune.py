@@ -235,8 +235,8 @@ def tune(asked: TuneOptions) -> Tuning:
     config_name : str, default "best.yaml"
         Name of the file of the config, for the commands on the page.
     stops : tuple of exceptions, default (KeyboardInterrupt,)
-        Exceptions that end the search at once, even in a long trial, with the best config so far; they are raised
-        again if there is none.
+        Exceptions that end the search at once, even in a long trial. The best config so far is the result; without any
+        config, the exception is raised again.
     write : callable or None, default None
         Called with the result to write it. If it fails, the journal stays.
 

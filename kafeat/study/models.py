@@ -65,7 +65,7 @@ class ModelScoring:
 
     @classmethod
     def of(cls, task: PredictionTask, model: PredictedLabels) -> ModelScoring:
-        """Return how to score a model on these labels. Refuse a regression for classes, and a classifier for numbers."""
+        """Return how to score a model on the labels. Refuse regression for classes, and classification for numbers."""
         predicts = "regression" if model.classes is None else "classification"
         if predicts != task.kind:
             told = {"regression": "numbers", "classification": "classes"}

@@ -29,7 +29,7 @@ _TYPICAL_ROWS = 2_000  # the first rows, from which `_unit` finds a typical entr
 
 
 def resolve_gamma(gamma: float | Rule, kernel: Kernel, X: Floats, rng: np.random.Generator) -> float:
-    """Return γ: `gamma` itself if it is a number, otherwise the value of this rule on the sample X (n, d).
+    """Return γ: the number `gamma`, or the value that the rule `gamma` has on the sample X (n, d).
 
     `scale`: 1/(d·Var X). `auto`: 1/d. `median`: 1/(2·median‖x − y‖²) over random pairs of the sample for kernels of the
     Euclidean distance; 1/median‖x − y‖² for matern (ℓ = the median distance); 1/median‖x − y‖₁ for laplacian; 1/mean χ²
@@ -64,7 +64,7 @@ def _multiplied(multiple: float, gamma: float, spelled: str) -> float:
 
 
 def _unit(X: Floats) -> float:
-    """Return the unit in which squares of X fit float64: usually 1, otherwise a power of two near a typical entry."""
+    """Return a unit in which squares of X fit float64: 1, or for extreme X a power of two near a typical entry."""
     sizes = np.abs(X[:_TYPICAL_ROWS].astype(np.float64))
     sizes = sizes[sizes > 0.0]
     typical = float(np.median(sizes)) if len(sizes) else 1.0
@@ -72,7 +72,7 @@ def _unit(X: Floats) -> float:
 
 
 def _inverse(value: float, unit: float, power: int, rule: str, what: str) -> float:
-    """Return 1/(value·unit^power). If float64 cannot hold it, raise an error that names the `rule` and the value."""
+    """Return 1/(value·unit^power). Raise an error with the names `rule` and `what` if float64 cannot hold it."""
     if value == 0.0:
         raise DataError(
             f"gamma: {rule}: expected rows that differ, got a {what} of 0 in the fit sample: give gamma as a number"
@@ -95,7 +95,7 @@ def _pair_distances(distance: str, X: Floats, unit: float, rng: np.random.Genera
     if n < 2:
         return np.zeros(1)
     first = rng.integers(n, size=_PAIRS)
-    second = (first + rng.integers(1, n, size=_PAIRS)) % n  # never the row itself
+    second = (first + rng.integers(1, n, size=_PAIRS)) % n  # never the same row as in `first`
     with np.errstate(over="ignore"):
         distances = [
             _distances(distance, *(X[rows[some]] / np.float64(unit) for rows in (first, second)))

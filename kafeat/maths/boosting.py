@@ -32,7 +32,8 @@ _PRIOR_ROWS = 10.0
 
 # The lists that describe a tree in the text of a LightGBM model. The last has a number per leaf, the others per node.
 _OF_TREES = ("left_child", "right_child", "split_feature", "decision_type", "threshold", "leaf_value")
-# LightGBM's decision type, shifted right by two bits, is 2 if NaN means missing, 1 if 0 does, and 0 if nothing does.
+# LightGBM's decision type, shifted right by two bits, is 2 if NaN means missing, 1 if the number 0 means missing, and 0
+# if no value means missing.
 _NAN_IS_MISSING = 2
 
 
@@ -177,7 +178,7 @@ def _refuse_size(shape: tuple[int, int, int, int], D: int) -> None:
 
 
 def _targets(labels: Array, recipe: TreeRecipe, rng: np.random.Generator) -> _Targets:
-    """Return at most D targets. More are mixed with random signs, which nearly keeps distances (Achlioptas 2003)."""
+    """Return at most D targets: larger numbers of targets are mixed with random signs into D (Achlioptas 2003)."""
     task, D = task_to_learn(labels), recipe.n_components
     Y = task.targets(labels)
     if task.classes is not None and (len(task.classes) == 2 or len(task.classes) <= D):
@@ -292,7 +293,7 @@ def _lay_out(
             leaves[first] = float(tree["leaf_value"][~node])
             return first + 1
         i, count = count, count + 1
-        # a missing value counts as 0, which goes left, if LightGBM saw none in training
+        # if LightGBM saw no missing value in training, a missing value counts as 0 and goes left
         missing_left = kinds[node] & 2 or kinds[node] >> 2 != _NAN_IS_MISSING
         features[i] = 2 * columns[node] + (not missing_left)
         thresholds[i] = min(float(tree["threshold"][node]), _MOST_BINS)

@@ -57,9 +57,9 @@ def fit_calibration(scores: Floats, targets: Floats, weights: Floats | None = No
     """Return the calibration with the least log loss, or T = 1 and no biases if the scores are not informative.
 
     The targets (n, c) of a row are probabilities, or 1 for its class and 0 elsewhere. They are smoothed with the class
-    frequencies, which count as much as one row in total. Otherwise, scores that separate these rows would give other
-    rows a probability of 1 even where they are wrong (Platt 1999, with equal frequencies). The penalty of the biases
-    also counts as much as one row, so that a class without rows keeps a positive probability.
+    frequencies, which count as much as one row in total. Without this smoothing, scores that separate these rows would
+    give other rows a probability of 1 even where they are wrong (Platt 1999, with equal frequencies). The penalty of
+    the biases also counts as much as one row, so that a class without rows keeps a positive probability.
     """
     from scipy.optimize import minimize
 

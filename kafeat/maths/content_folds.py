@@ -90,7 +90,8 @@ def hashes_of(X: Floats, seed: int, group: Array) -> Hashes:
 class EqualRows:
     """The sums of the labels of equal rows, for a random sample of the different rows, from one pass over the data.
 
-    A row's hash gives its slot in a table. A slot keeps the smallest of its hashes, whatever the order of blocks.
+    A row's hash gives its slot in a table. A slot keeps the smallest of its hashes, so the order of blocks does not
+    matter.
     """
 
     def __init__(self, outputs: int) -> None:
@@ -120,7 +121,7 @@ class EqualRows:
 
 
 def frequent(counts: Array, repeated: Mask) -> Mask:
-    """Return a mask (v,) of the most frequent `repeated` values, as long as their mean count is at least `OFTEN`."""
+    """Return a mask (v,) of as many of the most frequent `repeated` values as have a mean count of at least `OFTEN`."""
     ordered = np.sort(counts[repeated].astype(np.float64))[::-1]
     enough = ordered[np.cumsum(ordered) >= OFTEN * np.arange(1, len(ordered) + 1)]
     found: Mask = repeated & (counts >= enough.min(initial=np.inf))

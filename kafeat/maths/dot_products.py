@@ -3,7 +3,7 @@
 Sketches carry the constant and the linear part of a polynomial kernel exactly. In (γ x·y + c₀)^p = c₀^p + p c₀^{p−1} γ
 x·y + …, one output holds the first term and d outputs hold the second. The remaining outputs sketch the rest of the
 kernel. A sketch is linear in the tensor u ⊗ … ⊗ u, u = [√γ x, √c₀], so terms can be subtracted from it. All outputs
-together stay unbiased, and only the rest has a variance.
+together stay unbiased, and only the outputs of the sketch have a variance.
 
 Source: Kar & Karnick 2012, section 6 (H0/1), who do this for random Maclaurin features.
 """
@@ -78,7 +78,7 @@ def check_series(step: Step, kernel: object, coefficients: Coefficients | None) 
 
 
 def fit_gamma(gamma: Gamma, X: Floats, rng: np.random.Generator) -> float:
-    """Return γ of a polynomial kernel: `gamma` if it is a number, otherwise the value of this rule on X (n, d)."""
+    """Return γ of a polynomial kernel: the number `gamma`, or the value that the rule `gamma` has on X (n, d)."""
     return resolve_gamma(gamma, find_kernel("polynomial"), X, rng)
 
 
@@ -109,7 +109,7 @@ class ExactTerms:
 
 
 class PolynomialSketch(PolynomialMap):
-    """A sketch with D outputs. The first ones may carry terms of the kernel exactly."""
+    """A sketch with D outputs. Its first outputs may carry terms of the kernel exactly."""
 
     n_components: Width = N_COMPONENTS
 
@@ -128,8 +128,9 @@ class PolynomialSketch(PolynomialMap):
     def choose_terms(self, X: Floats, gamma: float, least: int) -> dict[str, Array]:
         """Return {"linear": whether the linear part is exact as well as the constant}, or {} if no term is exact.
 
-        At least `least` outputs must be left to sketch the rest r(x, y) of the kernel. Their variance is at most about
-        the squared mean of r(x, x), divided by their number. The linear part is exact if that reduces this bound.
+        At least `least` outputs must be left to sketch the rest r(x, y) of the kernel. The variance of these outputs is
+        at most about the squared mean of r(x, x), divided by the number of these outputs. The linear part is exact if
+        this reduces the bound.
         """
         p, c, D = self.degree, self.coef0, self.n_components
         if c == 0.0 or least > D - 1:

@@ -30,7 +30,7 @@ def hadamard(p: int) -> Floats:
 class HadamardTransform:
     """x ↦ s·H x for every row of a tile (rows, p), p a power of two; s = 1/√p makes it orthonormal.
 
-    Tiles may have either memory order, but all tiles of one call have the same.
+    All tiles of one call must have the same memory order, either C or Fortran.
     """
 
     def __init__(self, p: int, dtype: np.dtype[Any], orthonormal: bool = True) -> None:
@@ -59,7 +59,7 @@ def count_blocks(m: int, d: int) -> int:
 
 
 def draw_rows(m: int, d: int, rng: np.random.Generator) -> Array:
-    """Draw the row of H for each of m outputs. Each block but the last contains all rows once, in random order."""
+    """Draw the row of H for each of m outputs. Each block before the last contains every row of H once."""
     width = padded_width(d)
     return np.concatenate([rng.permutation(width) for _ in range(count_blocks(m, d))])[:m].astype(np.int64)
 

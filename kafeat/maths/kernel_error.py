@@ -25,7 +25,7 @@ def relative_frobenius(K: Floats, Z: Floats) -> float:
 
 
 def error_in_units(K: Floats, Z: Floats) -> tuple[Floats, Floats, float]:
-    """Return K̂ − K and K, both divided by a unit near their largest entry so that squares fit, and the unit."""
+    """Return K̂ − K and K, both divided by a unit near their largest entry, and the unit. Their squares fit float64."""
     with np.errstate(over="ignore", invalid="ignore"):
         error = Z @ Z.T
         error -= K
@@ -38,7 +38,7 @@ def error_in_units(K: Floats, Z: Floats) -> tuple[Floats, Floats, float]:
 
 
 def relative_size(error: float, size: float) -> float:
-    """Return error / size. If the size is 0 (the kernel is 0 on these rows), return 0 if the error is 0, else ∞."""
+    """Return error / size. For size 0 (a kernel of 0 on these rows), an error of 0 gives 0, and any other ∞."""
     return error / size if size > 0.0 else (0.0 if error == 0.0 else float("inf"))
 
 

@@ -27,7 +27,8 @@ Term = Literal["harmonic", "cityblock", "intersection"]
 Finish = Callable[[Floats], object]
 """A function that replaces an array of c·r², or of dot products, by the kernel in place."""
 
-# If rounding in float64 may change c‖x − l‖² by more than this, it is computed from x − l, at ten times the cost.
+# If rounding in float64 may change c‖x − l‖² (c = `factor`) by more than this, distances are computed from x − l, at
+# ten times the cost.
 _MOST_CANCELLED = 1e-6
 
 
@@ -40,7 +41,7 @@ def profile_loop(profile: Profile | None, finish: Finish, dtype: np.dtype[Any], 
     """Return a function that replaces an array of c·r² (in C order) by a kernel. Entries with a wrong sign count as 0.
 
     Wrong signs come from rounding. c is −γ for gaussian, γ/α for rational_quadratic, and 2νγ for matern with ν = 1/2,
-    3/2 and 5/2. Without a compiled loop, `finish` is used.
+    3/2 and 5/2. Without a compiled loop, the returned function calls `finish`.
     """
     run = loop("profile", dtype, ARRAY, SIZE, FLAG, REALS[dtype.name])
     if run is None or profile is None:
@@ -109,7 +110,8 @@ Write = Callable[[Floats, Floats, Floats, Floats], object]
 class KernelTile:
     """Computes k(x, l_j) for every row x of a tile and every landmark l_j.
 
-    `write` gets the landmarks in `dtype`, and scratch (buffers, n, width), by default as wide as the landmarks.
+    The function `write` gets a tile (n, d), the landmarks in `dtype`, the array to fill, and a buffer of the shape
+    (buffers, n, width). By default, `width` is d.
     """
 
     def __init__(

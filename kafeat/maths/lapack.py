@@ -1,7 +1,7 @@
 """LAPACK routines without the interpreter lock (GIL). SciPy's functions hold it, for minutes if a matrix is large.
 
-Meanwhile, Python handles no signals and other threads wait. The routines are those that SciPy provides for Cython, with
-the same results: https://docs.scipy.org/doc/scipy/reference/linalg.cython_lapack.html
+While SciPy holds the lock, Python handles no signals and other threads wait. The routines are those that SciPy provides
+for Cython, with the same results: https://docs.scipy.org/doc/scipy/reference/linalg.cython_lapack.html
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def top_eigenvectors(A: Floats, size: int) -> Floats:
 
 
 def cholesky(A: Floats, *, lower: bool = False) -> Floats:
-    """Return R of A = RᵀR, or with `lower` L of A = LLᵀ, of a positive definite matrix (n, n)."""
+    """Return the upper factor R in A = RᵀR, or with `lower` the factor L in A = LLᵀ, for positive definite A (n, n)."""
     a = np.array(A, np.float64, order="F")
     _call("dpotrf", b"L" if lower else b"U", len(a), a, len(a))
     return np.asfortranarray(np.tril(a) if lower else np.triu(a))

@@ -45,10 +45,11 @@ class LinearOutput(Transform):
 
 
 def needs_float64(w: Floats, squares: Floats, spread: Floats) -> bool:
-    """Return True if rounding in float32 would be visible in Zw, w (D, k).
+    """Return True if rounding in float32 would be visible in the outputs Zw of the weights w (D, k).
 
     `squares` (D,) are the mean squares of the features. Rounding errors of D products add up like a random walk, to √D
-    ε/2 times the size of the sums, √Σ w²z². More than a ten-thousandth of the targets' `spread` (k,) is too much.
+    ε/2 times the size of the sums, √Σ w²z², where ε is float32's. More than a ten-thousandth of the targets' `spread`
+    (k,) is too much.
     """
     rounding = np.finfo(np.float32).eps / 2.0 * np.sqrt(len(w) * (squares @ w**2))
     return bool((rounding > 1e-4 * spread).any())

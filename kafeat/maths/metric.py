@@ -29,7 +29,8 @@ from kafeat.types import Array, Floats
 # With fewer rows, the metric is the identity.
 LEAST_ROWS = 200
 _FREQUENCIES = 256
-# The landmarks of the Nyström map that judges a metric, and the relative eigenvalue below which it drops directions.
+# The landmarks of the Nyström map that judges a metric, and the relative eigenvalue below which the map drops
+# directions.
 _LANDMARKS, _RCOND = 512, 1e-8
 # Directions with a smaller share of the variance than this count as constant.
 _ROUNDING = 1e-12
@@ -62,7 +63,7 @@ def learn_metric(
         `root` is L (d, r), or the weights (d,) of x ↦ x∘L. M is described by `spectrum` (d,), its eigenvalues, of which
         the largest is 1, and by `importance` (d,), its diagonal divided by its sum. `error_identity` and `error_kept`
         are the errors with the identity and with L on rows that were used for nothing else, as shares of the variance
-        of the targets. They are absent if there are too few rows, or all are equal.
+        of the targets. Both errors are absent if there are too few rows, or if all rows are equal.
     """
     identity = np.ones(X.shape[1]) if diagonal else np.eye(X.shape[1])
     of_rows, of_guard, of_rounds, of_judges = rng.spawn(4)
@@ -82,7 +83,7 @@ def learn_metric(
         of_rounds,
     )
     best = min(learned, key=lambda found: found.ridge.error, default=first)
-    # Held-out rows have chosen the best round. Other rows judge it, by a Nyström map: one often follows a metric.
+    # Held-out rows have chosen the best round. Other rows judge it by a Nyström map, the map that most often follows.
     seed = int(of_judges.integers(1 << 63))  # the same draws for the identity and for the best round
     before, after = (_mapped(data, X[judged], Y[judged], one.root, seed) for one in (first, best))
     better = rank is not None or clearly_better(after, before)
@@ -168,7 +169,7 @@ def _rounds(
 def _best_ridge(
     data: _Data, L: Floats, multiples: list[float], rng: np.random.Generator
 ) -> tuple[HeldOutRidge, Floats, float]:
-    """Return the ridge model with the least held-out error over multiples of γ, its frequencies, and its multiple."""
+    """Return the ridge model with the least held-out error over multiples of γ, its frequencies, and that multiple."""
     of_gamma, of_draw = rng.spawn(2)
     Z, held = apply_root(data.X, L), apply_root(data.held, L)
     gamma = resolve_gamma("median", RbfKernel(), Z, of_gamma)
@@ -189,7 +190,7 @@ def _mapped(data: _Data, X: Floats, Y: Floats, L: Floats, seed: int) -> Floats:
     """Estimate the squared errors (n,) of ridge with many rbf landmarks, for rows X (n, d) with targets Y (n, k).
 
     They are measured with m ≤ 512 landmarks. For many columns, a matrix L improves a map of few landmarks far more than
-    a map of many. Its errors are therefore extrapolated from m/2 and m to 2m landmarks. γ is chosen with m/2 landmarks.
+    a map of many. The errors are therefore extrapolated from m/2 and m to 2m landmarks. γ is chosen with m/2 landmarks.
     """
     train, held, new = (apply_root(rows, L) for rows in (data.X, data.held, X))
     gamma = resolve_gamma("median", RbfKernel(), train, np.random.default_rng(seed))

@@ -137,7 +137,7 @@ class RowSums:
 
 @dataclass(frozen=True)
 class _System:
-    """Equations (A + λ)W = B for `rows` rows. `means` and `level` were subtracted from inputs and targets.
+    """Equations (A + λ)W = B for `rows` rows. `means` were subtracted from inputs, `level` from targets.
 
     `largest` is the largest entry of A before centring. The columns are divided by `scale`.
     """
@@ -213,8 +213,8 @@ class NormalEquations:
         self._pivot: tuple[Floats, Floats] | None = None
         self._units: Floats = np.ones(width)
         self._jobs, self._standardize = jobs, standardize
-        # The penalty that `search` found, for the original and for the divided columns. Computing one from the other
-        # might give 0 or infinity.
+        # The penalty that `search` found, for the original and for the divided columns. Computing one penalty from the
+        # other might give 0 or infinity.
         self._searched: tuple[float, float] | None = None
 
     def add(self, Z: Floats, Y: Floats, parts: Array, weights: Floats | None = None) -> None:
@@ -256,7 +256,7 @@ class NormalEquations:
         """The divisors (D,) of the columns, and u: a penalty λ of original columns is λ/u² for the divided columns."""
         if not self._standardize:
             unit = float(self._units.max())
-            return unit / self._units, unit  # one unit for all columns
+            return unit / self._units, unit  # the same divisor for all original columns
         total = self._total
         spread = np.sqrt(np.maximum(total.zz.diagonal() - total.z**2 / total.n, 0.0) / total.n)
         # a column that is constant except for rounding is not used
@@ -291,7 +291,7 @@ class NormalEquations:
 
     @np.errstate(over="ignore")
     def model_of(self, multiple: float, parts: Sequence[int] = ()) -> LinearModel:
-        """Return the model for a penalty of `multiple` times the mean diagonal, from all rows or from these `parts`."""
+        """Return the model for a penalty of `multiple` times the mean diagonal, from all folds or from `parts`."""
         system = self._system(self._of(parts) if parts else self._total)
         # a matrix of zeros needs a penalty above 0 to be factored
         return self._model(system, system.penalty(max(multiple, LEAST) * system.rows / len(system.A)))
@@ -300,17 +300,18 @@ class NormalEquations:
     def held_out(
         self, multiple: float, Z: Floats, Y: Floats, parts: Array, weights: Floats | None = None
     ) -> Floats:
-        """Return predictions (n, k) of training rows by models that have not seen them, or NaN without such a model.
+        """Return predictions (n, k) of training rows by models that have not seen them, or NaN if there are none.
 
-        The rows Z (n, D) with targets Y (n, k) have been added before. With random folds, each prediction leaves out
-        only its row: ŷ₋ᵢ = yᵢ − rᵢ/(1 − hᵢ), with hᵢ = zᵢᵀ(A + λ)⁻¹zᵢ + 1/n. Otherwise, it leaves out the row's fold.
+        The rows Z (n, D) with targets Y (n, k) have been added before. With random folds, the model for a row leaves
+        out only this row: ŷ₋ᵢ = yᵢ − rᵢ/(1 − hᵢ), with hᵢ = zᵢᵀ(A + λ)⁻¹zᵢ + 1/n. With other folds, it leaves out the
+        whole fold.
         """
         if self.folds.edges is None:
             return self._alone(multiple, Z, Y, np.ones(len(Z)) if weights is None else weights)
         return self.without_part(multiple, Z, parts)
 
     def without_part(self, multiple: float, Z: Floats, parts: Array) -> Floats:
-        """Return predictions (n, k) of rows Z (n, D) by models of the other folds, or NaN if these have no rows."""
+        """Return predictions (n, k) of rows Z (n, D) by models of the other folds, or NaN if no other fold has rows."""
         out = np.full((len(Z), len(self._parts[0].y)), np.nan)
         for cut in self.cuts:
             rows = parts == cut.held

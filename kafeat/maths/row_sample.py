@@ -59,7 +59,7 @@ _SPARE_NUMBERS = 1 << 24
 
 
 class RowSample:
-    """A sample of `size` rows (all if None): those with the smallest hashes or, with `largest`, the largest.
+    """A sample of `size` rows with the smallest hashes, or with the largest hashes if `largest`. None keeps all rows.
 
     If there are enough rows, a sample by the largest hashes shares no row with the fit sample of the same seed.
     """
@@ -85,7 +85,7 @@ class RowSample:
         return self._kept
 
     def copied(self) -> RowSample:
-        """Return a copy to which rows can be added without changing this sample. Both share the rows so far."""
+        """Return a copy to which rows can be added without changing this sample. The rows in both are not copied."""
         other = copy(self)
         other._parts = list(self._parts)
         return other
@@ -127,7 +127,8 @@ class RowSample:
     ) -> None:
         """Add the rows X (k, d) at the `offsets` from `choose`, of a chunk of `rows` rows that begins at `start`.
 
-        `about` has further arrays (k,) or (k, m) with an entry per row, such as `label`. An array may be None.
+        `about` has further arrays (k,) or (k, m) with an entry per row, such as `label`. An array that is None is
+        skipped.
         """
         self.n_rows += rows
         if not len(offsets):

@@ -30,12 +30,12 @@ class Score:
 
     Attributes:
         name: The name in options and in JSON.
-        kind: The task; None if the score fits both.
+        kind: The task; None if the score fits both tasks.
         measure: A function that returns the score, or a positive error. Its arguments are scores (n, k) of classes and
             the true class numbers (n,), or predicted and true numbers or probabilities (n, k), or the ends of intervals
             (n, 2, k), the true numbers (n, k) and `level`.
-        title: The name in tables; empty if that is `name`.
-        is_error: True if lower is better. The best value is then 0, and otherwise 1.
+        title: The name in tables; empty if it equals `name`.
+        is_error: True if lower is better. The best value is 0 for errors, and 1 for other scores.
         judges: The predictions that the score needs: numbers of any size, probabilities of classes, or intervals.
         noise: A formula for the standard error, given the score and the number of rows; None resamples rows.
         unit: The power of the label's unit in the score: 1 for an absolute error, 2 for a squared one.
@@ -107,7 +107,7 @@ class Score:
         return self.of(task, constant_predictions(task, known, len(labels)), labels)
 
     def check(self, who: str, predicts: Collection[Judged]) -> Score:
-        """Return this score, or raise an error if it needs predictions that `who` does not make (`predicts`)."""
+        """Return this score, or raise an error if it needs other predictions than `who` makes (`predicts`)."""
         if self.judges in ("numbers", *predicts):
             return self
         raise UsageError(
@@ -257,8 +257,8 @@ def score_for(
 ) -> Score:
     """Return the score with this name; None and "auto" mean the default score of the task.
 
-    `level` is the probability of intervals. It is an error if the score is for the other task, or needs predictions
-    that `who` does not make (`predicts`).
+    `level` is the probability of intervals. It is an error if the score is for the other task. `predicts` are the kinds
+    of predictions that `who` makes, and a score that needs another kind is also an error.
     """
     usual = name in (None, "auto")
     score = replace(scores_of(kind)[0] if usual else SCORES[str(name)], level=level)

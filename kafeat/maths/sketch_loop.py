@@ -3,7 +3,7 @@
 The outputs are real and imaginary parts of the spectrum of a random sketch. Each frequency of a product of count
 sketches gives an unbiased estimate of the kernel, and different frequencies are not correlated: over random buckets h
 and h', E e^(−2πi(k − k')(h − h')/L) = 0. So any frequencies of any length L can be outputs. Powers of two are fastest.
-Frequencies 0 and L/2 are real and have a larger variance, so they are used only if the number of outputs requires it.
+Frequencies 0 and L/2 are real and have a larger variance, so they are used only if the number of outputs requires them.
 """
 
 from __future__ import annotations
@@ -93,13 +93,14 @@ class SketchLoop:
             places(n).astype(np.int32),
             amplitudes.astype(dtype),
         )
-        # not read unless terms are left out
+        # read only if terms are left out
         self._constants = self._below = np.zeros(0, dtype=dtype)
 
     def leave_out(self, constants: Iterable[Array], linear: bool) -> None:
         """Leave out the terms that other outputs carry: the constant one and, with `linear`, the linear ones.
 
-        `constants` are the spectra (L//2 + 1,) of the constant 1 in each sketch. Its `factors` must be 0.
+        `constants` are the spectra (L//2 + 1,) of the constant 1 in each sketch. The `factors` of the constant must be
+        0.
         """
         self._constants = np.empty((self.degree, self._n + 1, 2), self.dtype)
         self._below, below = np.empty_like(self._constants), self._amplitudes.astype(complex)

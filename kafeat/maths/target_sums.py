@@ -1,6 +1,6 @@
 """Target encoding: a row gets the mean target of its category in the other folds, shrunk by empirical Bayes.
 
-If a category has many rows but few different ones, the mean is over the rows of all folds.
+If a category has many rows but few different rows, the mean is over the rows of all folds.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class TargetSums:
         return frequent(n / (1.0 + np.maximum(n / contents - 1.0, 0.0) * correlation), found)
 
     def _correlation(self, equal: EqualRows) -> float | None:
-        """Return the correlation of equal rows' labels in a category: None if no rows are equal, 0 if few differ."""
+        """Return the correlation of equal rows' labels in a category: None without equal rows, 0 if few differ."""
         counts, variance = self.counts.sum(axis=1), equal.variance
         if variance is None or equal.few:
             return None if variance is None else 0.0
@@ -94,7 +94,7 @@ class TargetSums:
     def encoded(self, means: Floats, smooth: float | None) -> Floats:
         """Return (S − n·means)/(n + m), (v, K, k), with the target sum S of a value's n rows in the other folds.
 
-        m is `smooth` or, if that is None, follows from the variances.
+        m is `smooth`. If `smooth` is None, m follows from the variances.
         """
         return self._shrunk(means, smooth, self.counts, self._sums, self._squares)
 
@@ -106,7 +106,7 @@ class TargetSums:
     def _shrunk(
         self, means: Floats, smooth: float | None, own: Array, own_sums: Floats, own_squares: Floats
     ) -> Floats:
-        """Return the encoding (v, K, k) from all rows except those of each fold, whose counts and sums are given."""
+        """Return the encoding (v, K, k) from all rows without each fold, whose counts and sums are `own`…."""
         counts = self.counts.sum(axis=1, keepdims=True) - own
         sums = self._sums.sum(axis=2, keepdims=True) - own_sums
         squares = self._squares.sum(axis=1, keepdims=True) - own_squares

@@ -16,7 +16,7 @@ Kind = Literal["classification", "regression"]
 TaskKind = Literal["auto", "classification", "regression", "soft"]
 """How to interpret a label. For `soft`, it consists of the probabilities (n, k) of k classes."""
 
-# Whole numbers are classes if at most this many are different, and each is in this many rows, or in this share of rows.
+# Whole numbers are classes if at most this many differ, and each is in at least this many rows or this share of rows.
 _MOST_CLASSES, _COMMON_ROWS, _COMMON_SHARE = 20, 20, 0.03
 
 
@@ -42,7 +42,7 @@ class PredictionTask:
         return labels if labels.ndim > 1 else np.eye(len(self.classes))[self.numbers(labels)]
 
     def outputs(self, labels: Array) -> Floats:
-        """Return the targets (n, k), but for two classes only those of the second."""
+        """Return the targets (n, k). For two classes, return only the targets of the second class, (n, 1)."""
         targets = self.targets(labels)
         return targets[:, 1:] if self.classes is not None and len(self.classes) == 2 else targets
 
@@ -52,7 +52,7 @@ class PredictionTask:
             raise TypeError("a regression has no classes")
         if labels.ndim > 1:
             return labels.argmax(axis=1)
-        # A label that is not one of the classes gets any number, because nothing is learned from its row.
+        # A label that is not one of the classes gets an arbitrary number, because nothing is learned from its row.
         if self.classes.dtype.kind != "O":
             places = np.searchsorted(self.classes, labels.astype(self.classes.dtype))
             return np.minimum(places, len(self.classes) - 1)
@@ -86,7 +86,7 @@ def classes_of_columns(names: Sequence[str]) -> list[str]:
 
 
 def task_of(labels: Array, kind: TaskKind = "auto", names: Sequence[str] = ()) -> PredictionTask:
-    """Return the task of the labels; `kind_of` decides for auto. `names` are the columns of probabilities."""
+    """Return the task of the labels. For auto, `kind_of` decides. `names` are the columns of probabilities."""
     if kind == "soft":
         named = np.array(classes_of_columns(names), dtype=object)
         return PredictionTask("classification", named if names else np.arange(labels.shape[1]))

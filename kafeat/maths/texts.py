@@ -22,7 +22,8 @@ _PENALTY, _MOST_STEPS, _ENOUGH = 1.0, 200, 1e-3
 def weighted(counts: SparseRows, weights: Floats) -> SparseRows:
     """Return the rows with each count ±c replaced by ±(1 + log c) times the weight of its bucket (BUCKETS,)."""
     size = np.abs(counts.values)
-    # Counts below 1 occur if rows are numbers instead of texts. They stay, because their logarithm is negative.
+    # Counts below 1 are not changed, because their logarithm is negative. They occur if the rows hold numbers, not
+    # texts.
     values = np.sign(counts.values) * np.where(size < 1.0, size, 1.0 + np.log(np.maximum(size, 1.0)))
     values *= weights[counts.columns]
     return SparseRows(values, counts.columns, counts.starts, BUCKETS)
@@ -65,8 +66,8 @@ def label_directions(
 ) -> Floats:
     """Return ridge coefficients (K, BUCKETS, k·s) for targets Y (n, k) and the s weightings of the n rows in `several`.
 
-    Those of each of the K folds are learned from the rows of all other folds. They are scaled so that predictions have
-    the standard deviation `spread`.
+    The coefficients of each of the K folds are learned from the rows of all other folds, and scaled so that predictions
+    have the standard deviation `spread`.
     """
     found = np.zeros((n_folds, BUCKETS, Y.shape[1], len(several)))
     for i, rows in enumerate(several):

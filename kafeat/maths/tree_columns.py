@@ -75,7 +75,8 @@ class TreeColumns(Transform):
     """Computes the columns of fitted trees minus their means, by the compiled loop or, with the same result, by NumPy.
 
     `seen` holds sorted hashes of training rows, or of their groups. Such rows get the columns of their fold's ensemble,
-    which has not learned from them, and other rows get the mean of all ensembles. Without `seen`, no row gets the mean.
+    which has not learned from them, and other rows get the mean of all ensembles. Without `seen`, every row gets the
+    columns of its fold's ensemble.
     """
 
     def __init__(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> None:
@@ -170,7 +171,7 @@ class TreeColumns(Transform):
         return sums.T - self._means
 
     def _codes(self, X: Floats) -> Array:
-        """Return the codes of each column that the trees use, (2u, n): with LOW, then with HIGH for missing numbers."""
+        """Return the codes of each column that the trees use, (2u, n): first LOW, then HIGH for missing numbers."""
         codes = np.empty((2 * len(self._columns), len(X)), np.int32)
         with np.errstate(over="ignore", invalid="ignore"):
             narrow = X.astype(np.float32)

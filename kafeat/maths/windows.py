@@ -63,11 +63,12 @@ def rectangular(kernel: str, order: int, period: float | None) -> Coefficients:
 def minimax(
     kernel: str, order: int, period: float | None, widest: float = 20.0, beyond: float | None = None
 ) -> Coefficients:
-    """Return the coefficients that minimize the maximum of |k̂ − k|/max(x, y)^γ, which is e^{−|ω|/2}|ε(ω)|.
+    """Return the coefficients that minimize the maximum of |k̂ − k|/max(x, y)^γ, equal to e^{−|ω|/2}|ε(ω)|.
 
-    The error of ratios above `widest` has the weight `beyond` (by default a fifth for chi2 and jensen_shannon). Such
-    ratios are rare and their kernel is small, but errors would be large without any weight. For intersection, every
-    ratio has the weight 1, because otherwise only the error at the kink of the signature would be reduced.
+    ε is k̂ − 𝒦. The error of ratios above `widest` has the weight `beyond` (by default a fifth for chi2 and
+    jensen_shannon). Such ratios are rare and their kernel is small, but errors would be large without any weight. For
+    intersection, every ratio has the weight 1, because with less weight for large ratios, only the error at the kink of
+    the signature would be reduced.
     """
     if order > MOST_SOLVED:
         return rectangular(kernel, order, period)
@@ -91,7 +92,7 @@ def _minimax(kernel: str, order: int, period: float | None, widest: float, beyon
 def least_squares(
     kernel: str, order: int, period: float | None, ratios: Floats, weights: Floats
 ) -> Coefficients:
-    """Return the κ_j ≥ 0 that minimize Σ weight·ε(ω)². If `period` is None, the best period is used."""
+    """Return the κ_j ≥ 0 that minimize Σ weight·(k̂ − 𝒦)²(ω). If `period` is None, the best period is used."""
     from scipy.optimize import nnls
 
     if order > MOST_SOLVED:

@@ -51,7 +51,7 @@ def product(x: Value, matrix: Floats) -> Value:
 def expm1(x: Value) -> Value:
     """Return e^x − 1 to the last digits also for tiny x: (u − 1)·x/log(u) with u = fl(e^x), and x where u is 1.
 
-    Below −80, it is −1 to the last digit, and log(u) would soon be infinite.
+    For x below −80, the result is −1 to the last digit, and log(u) would soon be infinite.
     """
     x = x.op("Max", -80.0)
     u = x.op("Exp")
@@ -145,7 +145,7 @@ def all_sets(x: Value, rows: Floats, share: float = 1.0) -> Value:
 
 
 def _merged(x: Value, rows: Floats, share: float, start: Callable[[Value], Parts], merge: Merge) -> Value:
-    """Merge single columns in pairs, until one group holds all columns. Return the last of its `Parts`, (n, m)."""
+    """Merge columns in pairs until one group holds them all. Return the last of the `Parts` of this group, (n, m)."""
     x, sums = x.with_axis(1), []
     for block in blocks(rows):
         terms = x * block

@@ -1,4 +1,4 @@
-"""An ONNX graph under construction: values and their formulas, constants, and the rows that it refuses."""
+"""An ONNX graph under construction: values and their formulas, constants, and the rows that the graph refuses."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Graph:
 
     @contextmanager
     def computing_in(self, dtype: np.dtype[Any]) -> Iterator[None]:
-        """Write real constants of the block in another dtype. Values to combine with them must be cast."""
+        """Write real constants of the block in another dtype. Other operands must be cast to that dtype."""
         outer, self.dtype = self.dtype, dtype
         try:
             yield
@@ -159,7 +159,8 @@ class Value:
     def matmul(self, matrix: Array) -> Value:
         """Return x (n, d) times a matrix (d, m).
 
-        It is a Gemm, because onnxruntime merges scalars into a neighbouring MatMul, rounded to float32 even in float64.
+        The operator is Gemm, because onnxruntime merges scalars into a neighbouring MatMul, rounded to float32 even in
+        float64.
         """
         return self.op("Gemm", matrix)
 

@@ -53,7 +53,7 @@ def coded(columns: Columns) -> dict[int, Categories]:
 
 
 def takes_numbers(categories: Categories) -> bool:
-    """Return True if the graph's input is the category itself, not its code: all categories are whole numbers."""
+    """Return True if all categories are whole numbers. The graph's input is then the category itself, not its code."""
     whole = [int(value) for value in categories.values if _WHOLE.fullmatch(value)]
     return len(set(whole)) == len(categories.values) and max(map(abs, whole)) <= _LARGEST
 
@@ -66,7 +66,7 @@ def numbers_of(categories: Categories) -> Array:
 
 
 def category_metadata(columns: Columns) -> dict[str, Any]:
-    """Return for each column its categories, whether inputs are categories or codes, and how unknown ones count."""
+    """Return each column's categories, whether inputs are categories or codes, and how unknown categories count."""
     names = columns.names
     return {
         names[j]: {
@@ -101,7 +101,7 @@ def emit_columns(columns: Columns, x: Value, dtype: np.dtype[Any]) -> Value:
 
 
 def _code(x: Value, categories: Categories) -> Value:
-    """Return the code of each number (n, 1). As in the map, unknown ones get −1, the last code or NaN features."""
+    """Return the code of each number (n, 1). Unknown categories get −1, the last code or NaN features."""
     numbers, graph = numbers_of(categories), x.graph
     # A one-hot row times 1, 2, 3, … is the position of the category, counted from 1.
     hits = x.op("Equal", numbers[None, :]).cast(graph.dtype)
@@ -148,7 +148,7 @@ def emit_chain(chain: Chain, x: Value, dtype: np.dtype[Any]) -> Value:
 
 
 def _cast(x: Value, dtype: np.dtype[Any], wanted: np.dtype[Any]) -> Value:
-    """Cast x from `dtype` to the dtype `wanted` by a step. Rows with numbers that `wanted` cannot hold are refused."""
+    """Cast x from `dtype` to `wanted`, which a step reads. Rows with numbers that `wanted` cannot hold are refused."""
     if dtype == wanted:
         return x
     if wanted != DOUBLE:

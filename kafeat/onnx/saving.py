@@ -32,9 +32,10 @@ _LEAST_TERMS = 1024
 
 @dataclass(frozen=True)
 class Agreement:
-    """The largest difference between graph and map in any of `rows` rows, and the difference `allowed` in this row.
+    """The `largest` difference between graph and map in any of `rows` rows, and the difference `allowed` in that row.
 
-    If rows differ by more than is allowed, `largest` is among their differences. The map refused `refused` other rows.
+    If some rows differ by more than is allowed, `largest` is the largest difference in these rows. The map refused
+    `refused` other rows.
     """
 
     rows: int
@@ -208,7 +209,7 @@ def _within(fm: FeatureMap, rng: np.random.Generator) -> Floats:
 
 
 def as_given(columns: Columns, codes: Floats) -> Floats:
-    """Return rows with codes as inputs of the graph: numbers of categories, and another number for unknown ones."""
+    """Convert rows with codes to inputs of the graph: numbers of categories, and another number if unknown."""
     X = codes.copy()
     for j, categories in coded(columns).items():
         numbers = numbers_of(categories)

@@ -21,8 +21,8 @@ from kafeat.maths.kernels.histograms import ADDITIVE
 from kafeat.maths.windows import ratio_weights, widest_ratio
 from kafeat.types import ArrayOf, Floats, Scratch, Shapes, State
 
-# Ratios that the sample does not contain count a little, so that a fitted window also suits other data. They have this
-# share of all weights in the mean error, and the largest error multiplies their errors by this factor.
+# Ratios that the sample does not contain count a little, so that a fitted window also suits other data. In the mean
+# error, they have this share of all weights. In the largest error, their errors are multiplied by this factor.
 _UNSEEN_SHARE = 1e-3
 _UNSEEN_WEIGHT = 1.0 / 30.0
 # `criterion: auto` minimizes the largest error if the error of the sample's kernel grows by at most this factor. It
@@ -46,9 +46,9 @@ class Homogeneous(Step):
     chi2: 2xy/(x + y); intersection: min(x, y); hellinger: √(xy), which one feature gives exactly; jensen_shannon: ½x
     log₂((x + y)/x) + ½y log₂((x + y)/y). These formulas are for γ = 1. For another γ, they are multiplied by (xy)^{(γ −
     1)/2}. 𝒦(ω) is sech(ω/2) for chi2, exp(−|ω|/2) for intersection, and 1 for hellinger. The window determines κ_j and
-    L of the outputs. They come in blocks of one output per input: √(x^γ) times √κ₀, then √(2κ₁) cos(L log x), √(2κ₁)
-    sin(L log x), √(2κ₂) cos(2L log x) and so on, up to n. All are 0 at x = 0. The error is √((xy)^γ) ε(log y/x), ε(ω) =
-    κ₀ + 2 Σ_j κ_j cos(jLω) − 𝒦(ω). It falls fast with n, but slowly for intersection, whose 𝒦 has a kink.
+    L. The outputs come in blocks of one output per input: √(x^γ) times √κ₀, then √(2κ₁) cos(L log x), √(2κ₁) sin(L log
+    x), √(2κ₂) cos(2L log x) and so on, up to n. All outputs are 0 at x = 0. The error is √((xy)^γ) ε(log y/x), ε(ω) =
+    κ₀ + 2 Σ_j κ_j cos(jLω) − 𝒦(ω). The error falls fast with n, but slowly for intersection, whose 𝒦 has a kink.
 
     Source: Vedaldi & Zisserman 2012, equations 15 (uniform window) and 18 (rectangular), table 2 (periods).
     """

@@ -68,10 +68,10 @@ class Nystroem(Step):
     """Nyström features: z(x) = Tᵀ k(L, x), T Tᵀ = K_mm⁺ = V_r Λ_r^{−1} V_rᵀ, K_mm = k(L, L) on m landmark rows L.
 
     ZZᵀ = K_nm K_mm⁺ K_mn is the best approximation of the kernel within the span of the landmarks. It is exact on the
-    landmarks, and z(x)·z(x) ≤ k(x, x) if the kernel is positive definite. With `weights: fitted`, T Tᵀ is chosen
-    instead so that ZZᵀ is as close as possible to the kernel of the sample. T is lower triangular, a rotation of
-    V_r Λ_r^{−½} that saves half of the product. Columns after the r-th are 0. With `root: symmetric`, T is
-    V_r Λ_r^{−½} V_rᵀ, as in scikit-learn. With `kernel: precomputed`, a row holds k(x, y) for every training row y.
+    landmarks, and z(x)·z(x) ≤ k(x, x) if the kernel is positive definite. With `weights: fitted`, T Tᵀ is not K_mm⁺,
+    but the matrix for which ZZᵀ is closest to the kernel of the sample. T is lower triangular, a rotation of V_r
+    Λ_r^{−½} that saves half of the product. Columns after the r-th are 0. With `root: symmetric`, T is V_r Λ_r^{−½}
+    V_rᵀ, as in scikit-learn. With `kernel: precomputed`, a row holds k(x, y) for every training row y.
 
     Source: Williams & Seeger 2001, equation 8; selectors and `weights` have sources of their own.
     """
@@ -243,7 +243,7 @@ class Nystroem(Step):
     ) -> tuple[Array, Array | None]:
         """Return the landmarks: points (m, d), or column numbers (m,) of a precomputed kernel.
 
-        If landmarks are rows of the sample, their row numbers in the input (m,) are returned as well.
+        The second array has the row numbers (m,) in the input if landmarks are rows of the sample. If not, it is None.
         """
         X, m = sample.X, self.n_landmarks or self.n_components
         if isinstance(self.landmarks, Given):
@@ -297,7 +297,7 @@ class Nystroem(Step):
         if isinstance(self.landmarks, Given) or self.tolerance is not None:
             m = count_rows(state, "landmarks")
         return {
-            # Files of format 1 lack centre and rows, and the older ones also lack the gain.
+            # Files of format 1 lack centre and rows, and the older files of format 1 also lack the gain.
             "gain": ArrayOf((), optional=True),
             "centre": ArrayOf((n_features_in,), optional=True),
             "rows": ArrayOf((m,), "int64", optional=True, sign="of at least 0"),

@@ -19,8 +19,8 @@ class PolynomialFeatures(PolynomialMap):
     """Every monomial: z(x)·z(y) = (γ x·y + c₀)^p, exactly.
 
     By the multinomial theorem, an output is √(p!/(k₀! k₁! … k_d!) c₀^{k₀}) Π (√γ x_i)^{k_i} for every k with Σk = p, by
-    degree and then in the order of the columns. That is C(d + p, p) outputs, C(d + p − 1, p) without c₀; at most
-    100,000 are allowed.
+    degree and then in the order of the columns. There are C(d + p, p) outputs, or C(d + p − 1, p) if c₀ is 0, and at
+    most 100,000 are allowed.
 
     Source: Cotter, Keshet & Srebro 2011, section 3 (explicit monomials of the polynomial kernel).
     """
@@ -66,7 +66,7 @@ def count_monomials(d: int, q: int) -> int:
 
 
 def factors_of(d: int, q: int) -> tuple[Array, Array]:
-    """Return two indices for each monomial of degree q: of its first variable, and of the factor of degree q − 1."""
+    """Return for each monomial of degree q the index of its first variable, and of its factor of degree q − 1."""
     counts = [count_monomials(d - j, q - 1) for j in range(d)]
     # monomials without a variable before j come last
     lower = [np.arange(counts[0] - count, counts[0]) for count in counts]

@@ -21,7 +21,7 @@ _MOST_EXACT = 100_000
 
 
 class Product(ParallelChains):
-    """Products of maps: z(x) = z₁(x) ⊗ z₂(x) ⊗ … or random sums of it, so that z(x)·z(y) ≈ Π_i k_i(x, y).
+    """Products of maps: z(x) = z₁(x) ⊗ z₂(x) ⊗ … or random sums of its entries, so that z(x)·z(y) ≈ Π_i k_i(x, y).
 
     Without `n_components`, the outputs are all products of one output of each map, and their kernel is exactly the
     product of the maps' own kernels. With D, an output is Π_i w_i·z_i(x)/√D with random signs w_i, which is unbiased,

@@ -42,11 +42,12 @@ _CUT_OFF = 1e-4
 class RandomMaclaurin(Step):
     """Random Maclaurin features: z(x)·z(y) ≈ (γ x·y + c₀)^p, e^{γ x·y}, or any Σ a_n (γ x·y)^n with a_n ≥ 0, unbiased.
 
-    The kernel is Σ a_n (x·y)^n. Each of m outputs is √(a_n/(m q_n)) Π_{j ≤ n} w_j·x with random signs w_j and a degree
-    n that is drawn with probability q_n. Any q > 0 is unbiased. The least variance has q_n ∝ a_n√V_n, where V_n is the
-    variance of one product of degree n, estimated from pairs of the fit sample. Each degree occurs m·q_n times, rounded
-    up or down. One output carries a₀ exactly, and d outputs carry a₁x·y if that leaves less variance than drawing it.
-    The error falls like 1/√D.
+    Each kernel is a series Σ a_n (γ x·y)^n. If a₀ > 0, one output is √a₀, which gives the term n = 0 exactly. The
+    linear term is exact as well if its d outputs √(a₁γ) x leave less variance than drawn outputs. The other m outputs
+    are drawn: each is √(a_n/(m q_n)) Π_{j ≤ n} √γ w_j·x, with random signs w_j and a degree n that has the probability
+    q_n. The estimate is unbiased for all q_n > 0, and its variance is least for q_n ∝ a_n√V_n. V_n is the variance of
+    one product of degree n, estimated from pairs of rows of the fit sample. Each degree occurs m·q_n times, rounded up
+    or down. The error falls like 1/√D.
 
     Source: Kar & Karnick 2012, algorithm 1 and section 6 (H0/1).
     """

@@ -75,7 +75,8 @@ class RandomSubsets(Step):
     def _less_without_columns(self, X: Floats) -> bool:
         """Return True if carrying the single columns exactly reduces the variance of the other outputs.
 
-        Their variance is about the squared mean of r(x, x), divided by their number, where r is the rest of the kernel.
+        The variance of these outputs is about the squared mean of r(x, x), divided by their number. r is the part of
+        the kernel that they approximate.
         """
         n, d = X.shape
         if self._drawn(True, d) < 1:

@@ -34,9 +34,9 @@ class Skewed(RandomCosines):
     """Random features of skewed kernels. For chi2, z(x)·z(y) ≈ Π_i 2√(x_i + c)√(y_i + c)/(x_i + y_i + 2c).
 
     As a function of log(x + c), the kernel is shift-invariant, with the frequency density sech(πω) in each coordinate,
-    so these are Fourier features after a logarithm. The kernel intersection is Π_i min(√((x_i + c)/(y_i + c)),
-    √((y_i + c)/(x_i + c))), with the density Cauchy(0, ½). The error of every entry falls like 1/√D. Inputs must lie
-    above −c. `frequencies: learned` and `weights: fitted` work as in `fourier`.
+    so these are Fourier features after a logarithm. With `kernel: intersection`, the kernel is Π_i min(√((x_i + c)/(y_i
+    + c)), √((y_i + c)/(x_i + c))), with the density Cauchy(0, ½). The error of every entry falls like 1/√D. Inputs must
+    lie above −c. `frequencies: learned` and `weights: fitted` work as in `fourier`.
 
     Source: Li, Ionescu & Sminchisescu 2010, section 3.
     """

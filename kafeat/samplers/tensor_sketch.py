@@ -28,10 +28,10 @@ class TensorSketch(PolynomialSketch):
     The p-fold outer product of u = [√γ x, √c₀] is hashed into D buckets without being formed. To this end, p count
     sketches of u (a bucket and a sign per entry) are multiplied in the Fourier domain. The variance of an entry is at
     most (3^p − 1)(‖u‖‖v‖)^{2p}/D, so the error falls like 1/√D, or faster if buckets are balanced and few columns share
-    one. One output carries c₀^p exactly, and d outputs carry the linear part if that leaves less variance. All other
-    outputs sketch the rest. A Fourier transform preserves dot products, so the inverse transform is left out unless it
-    is requested. The outputs are then scaled numbers of the spectrum. There may be more than D buckets, so that the
-    transform is fast.
+    a bucket. One output carries c₀^p exactly, and d outputs carry the linear part if that leaves less variance. All
+    other outputs sketch the rest. A Fourier transform preserves dot products, so with `domain: frequency`, the inverse
+    transform is left out, and the outputs are scaled numbers of the spectrum. There may be more than D buckets, so that
+    the transform is fast.
 
     Source: Pham & Pagh 2013, algorithm 1.
     """
@@ -131,7 +131,7 @@ class _Sketch:
 
     @property
     def inputs(self) -> Floats:
-        """The factors for the sketch. That of the constant 1 is 0 if the first outputs carry its terms exactly."""
+        """The factors for the sketch. The constant's is 0 if the first outputs carry its terms exactly."""
         factors = self.factors.copy()
         factors[:, -1] *= self.terms.constant is None
         return factors
@@ -157,7 +157,7 @@ class _Sketch:
 
 
 class _SketchTransform(Transform):
-    """A transform by a compiled loop if the length is a power of two, else by sparse sketches, FFTs and a product."""
+    """A transform by a compiled loop for lengths that are powers of two. Other lengths use sparse sketches and FFTs."""
 
     takes = (SparseRows,)
 

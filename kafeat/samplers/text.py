@@ -36,9 +36,9 @@ from kafeat.maths.texts import (
 )
 from kafeat.types import Array, ArrayOf, Floats, Scratch, State
 
-# The number of outputs to which `sparse` adds each bucket, and the number of folds of `label`.
+# With `projection: sparse`, each bucket is added to this many outputs. `projection: label` uses this many folds.
 _EACH, _FOLDS = 4, 10
-# The standard deviation of the predictions of `label`: three times that of a feature of a map with 512 outputs.
+# Predictions of `label` get this standard deviation: three times that of one of 512 features in a row of length 1.
 _SPREAD = 0.13
 _BY_LABEL = "projection: label"
 
@@ -46,15 +46,16 @@ _BY_LABEL = "projection: label"
 class Text(Step):
     """z(x)·z(y) ≈ u(x)·u(y), the cosine of the n-grams of two texts: u_b = ±(1 + log c_b) log(e(1 + n)/(1 + n_b))/‖·‖.
 
-    The n-grams are the words of a text, and sequences of 3 to 5 characters of each, with a space at its ends, without
-    regard to case. A hash maps each to one of 2¹⁴ buckets b and a sign. c_b counts it in the text, and n_b counts the
-    rows with it among the n training rows. `svd` gives the coordinates of u in the D directions that explain most of
-    the training rows. `sparse` needs no sample: each bucket is added to four outputs with random signs, and the error
-    falls with 1/√D. A missing or empty text has zeros.
+    The n-grams are the words of a text, and the sequences of 3 to 5 characters of each word with a space at both ends,
+    all without regard to case. A hash maps each n-gram to one of 2¹⁴ buckets b and a sign. c_b counts the n-grams of
+    the text in bucket b, and n_b counts the training rows (out of n) that have one there. `svd` gives the coordinates
+    of u in the D directions that explain most of the training rows. `sparse` needs no sample: each bucket is added to
+    four outputs with random signs, and the error falls with 1/√D. A missing or empty text has zeros.
 
     `label` gives the cross-fitted predictions of two ridge models first, one on u and one on rows that are not scaled
     to length 1, for each number or class of the label. `svd` gives the other outputs. A hash of a row's texts gives its
-    fold. With fewer than 50 different texts, those that repeat get folds by row and the mean of all models.
+    fold. With fewer than 50 different texts, rows whose text repeats often get folds by row number, and the mean of all
+    models.
 
     The outputs are the columns that are not named, then D for each named one. The step reads texts, so it comes first
     in a chain, or in a map of a union.

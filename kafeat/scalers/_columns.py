@@ -78,7 +78,7 @@ def others(state: State, n_features_in: int) -> Array:
 
 
 def widths(low: Floats, high: Floats, dtype: np.dtype[Any]) -> Floats:
-    """Return high − low (d,), or 1 for columns in which they differ only by rounding in `dtype`."""
+    """Return high − low (d,), or 1 for columns where high and low differ only by rounding."""
     width = high - low
     constant = width <= 10.0 * np.finfo(dtype).eps * np.maximum(np.abs(low), np.abs(high))
     return np.where(constant, 1.0, width)

@@ -45,8 +45,8 @@ class DateParts(ColumnCoder):
     follows it, and a timestamp with a zone has the hour in its zone.
 
     `month` (1 to 12), `day` (1 to 31), `day_of_year` (1 to 366), `weekday` (0 is Monday), `hour`, `minute` and `second`
-    recur: with `cyclic`, each is put on a circle, where December is next to January. `year` does not recur, nor do
-    `days`, the days since 1970-01-01 with their fraction.
+    recur: with `cyclic`, each of these parts is put on a circle, where December is next to January. `year` does not
+    recur, nor do `days`, the days since 1970-01-01 with their fraction.
 
     Outputs: the columns that are not named, then the parts of each named one. A missing time has missing parts, which
     `impute` fills. Only steps that keep the names of columns may come before it.

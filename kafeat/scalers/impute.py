@@ -14,11 +14,11 @@ from kafeat.types import Floats, State
 
 
 class Impute(ColumnScaler):
-    """x or, where it is missing, the fill of its column = the mean or median of the fit sample, or a constant.
+    """x, with missing values replaced by the mean or median of their column in the fit sample, or by a constant.
 
-    A value is missing if the file has a null, an empty field, or NaN. If `impute` comes first, the reader accepts
-    these, but infinities and words are still errors. A column without any number in the sample is also an error, since
-    it has no mean or median.
+    A value is missing if the file has a null, an empty field, or NaN. If `impute` is the first step, the reader accepts
+    missing values, but infinities and words are still errors. A column without any number in the sample is also an
+    error, since the column has no mean or median.
     """
 
     always: ClassVar[Traits] = Traits(

@@ -14,8 +14,9 @@ from kafeat.types import Floats, State
 class Minmax(AffineScaler):
     """(x − min)/(max − min), with the minimum and maximum of each column of the fit sample.
 
-    A column that varies in the sample only by rounding becomes x − min. Values beyond the sample's leave [0, 1] unless
-    `clip` is set. Histogram kernels need `clip`, because they refuse negative inputs.
+    A column that varies in the sample only by rounding becomes x − min. Values beyond the range of the sample become
+    values outside [0, 1], which `clip` moves to 0 or 1. Histogram kernels need `clip`, because they refuse negative
+    inputs.
     """
 
     learned: ClassVar[tuple[str, ...]] = ("low", "width")

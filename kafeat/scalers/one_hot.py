@@ -23,10 +23,11 @@ class OneHot(ColumnCoder):
     The columns may hold text, categories (dictionaries), numbers, booleans or dates: naming them here makes them
     features. Their categories are all those in the training rows, at most 10,000 per column.
 
-    Outputs: the columns that are not named, then the categories of each named one, in numeric order if all are numbers,
-    else as text by code point. With `min_frequency`, categories that occur in fewer rows of the fit sample share one
-    output, the last of their column. If there are more than 10,000 categories, the map then keeps only the frequent
-    ones. Any other text counts as rare, even if it is new. Only steps that keep column names may come before it.
+    Outputs: the columns that are not named, then the categories of each named column. Categories are in numeric order
+    if all are numbers. If not, they are sorted as text by code point. With `min_frequency`, categories that occur in
+    fewer rows of the fit sample share one output, the last of their column. If there are more than 10,000 categories,
+    the map then keeps only the frequent ones. Any other text counts as rare, even a new text. Only steps that keep
+    column names may come before it.
     """
 
     columns: ColumnNames = parameter((), "the columns to code, by name or pattern")
@@ -91,14 +92,14 @@ def size_of(sample: Sample, column: int) -> int:
 
 
 def outputs_of(state: State) -> list[Array]:
-    """Return for each coded column the number of the output of each category, counted from 0."""
+    """Return an array per coded column. Entry c is the index of the output for category c, such as [0, 1, 1]."""
     if "outputs" not in state:
         return [np.arange(size) for size in state["sizes"]]
     return np.split(state["outputs"], np.cumsum(state["sizes"]))[:-1]
 
 
 def width_of(outputs: Array) -> int:
-    """Return the number of outputs of a column, given the output number of each of its categories."""
+    """Return the number of outputs of a column, given the index of the output of each category."""
     return int(outputs.max(initial=-1)) + 1
 
 

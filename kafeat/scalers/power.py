@@ -21,7 +21,7 @@ _CHANCE = 5.4
 
 
 class Power(ColumnScaler):
-    """(y(x) − μ)/σ, with y = ((1 + x)^λ − 1)/λ for x ≥ 0 and −((1 − x)^{2−λ} − 1)/(2 − λ) below.
+    """(y(x) − μ)/σ, with y = ((1 + x)^λ − 1)/λ for x ≥ 0, and −((1 − x)^{2−λ} − 1)/(2 − λ) for x < 0.
 
     λ of each column maximizes the likelihood of normal values on the fit sample. μ and σ are the mean and the standard
     deviation of y there. λ is 1, which leaves x as it is, unless another value is better by more than chance. Skewed

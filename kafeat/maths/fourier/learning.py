@@ -1,8 +1,8 @@
 """Frequencies and weights fitted to the data: the same cost when transforming, but a fraction of the error.
 
-A draw of frequencies has to serve every possible data set. Two things improve it for a given one, both by means of
+A draw of frequencies has to serve every possible data set. Two methods improve the draw for one data set. Both use
 random pairs of rows of the fit sample, whose kernel is known exactly:
-- weights: the estimate Σ_j a_j cos(ω_j·δ) has a_j = 1/m; choose a ≥ 0, Σa = 1 by least squares instead;
+- weights: in the estimate Σ_j a_j cos(ω_j·δ), replace a_j = 1/m by the least-squares solution with a ≥ 0, Σa = 1;
 - learning: minimize the squared kernel error over the frequencies themselves, by gradient descent.
 Held-out rows then decide whether the result or the original draw is kept. Both give a positive definite kernel with
 k(x, x) = 1, but fitted frequencies and weights are no longer exactly unbiased.
@@ -47,9 +47,10 @@ _STRIP, _LEAST_WAVES = 2000, 4096
 
 @dataclass(frozen=True)
 class FittedFrequencies:
-    """Frequencies (m, d), weights (m,) or None, and the errors on held-out rows before and after fitting, or None.
+    """Frequencies (m, d), their weights, and the errors on held-out rows before and after fitting.
 
-    `phases` (m,) replace the drawn phases of offset features; None keeps them.
+    `weights` (m,) are None if all are equal. Errors are None if nothing was fitted. `phases` (m,) replace the drawn
+    phases of offset features; None keeps the drawn phases.
     """
 
     frequencies: Floats

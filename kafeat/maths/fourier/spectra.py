@@ -25,7 +25,7 @@ _LARGEST_MIXING = 1e30
 
 @dataclass(frozen=True)
 class IsotropicDistribution:
-    """ω = √γ·scale·√s·g with g ~ N(0, I), and s = `inverse_mixing`(u), u ~ U(0, 1), or s = 1 if that is None.
+    """ω = √γ·scale·√s·g with g ~ N(0, I). s is `inverse_mixing`(u) with u ~ U(0, 1), or 1 if `inverse_mixing` is None.
 
     `profile` is the kernel as a function of γ‖δ‖².
     """

@@ -24,8 +24,9 @@ from kafeat.types import Array, ArrayOf, Floats, Shapes, State
 class StructuredLoop:
     """The compiled loop for angles ω_j·x. Frequencies are rows of blocks H diag(f_l) Π … H diag(f_1), times a radius.
 
-    `first` (blocks, d) is f_1 without the padding, where it is 0. `layers` are f_2 to f_l, (blocks, p) each. Π moves
-    entry `permutation`[j] to position j. `permutation` (blocks, p) is None if there is no Π. `radii` are (m,).
+    `first` (blocks, d) is f_1 without its entries for the padding, which are 0. `layers` are f_2 to f_l, (blocks, p)
+    each. Π moves entry `permutation`[j] to position j. `permutation` (blocks, p) is None if there is no Π. `radii` are
+    (m,).
     """
 
     def __init__(
@@ -123,7 +124,7 @@ class StructuredAngles(Angles):
         self._first, self._layers = first.astype(dtype), [layer.astype(dtype) for layer in layers]
 
     def scratch(self, rows: int) -> Floats:
-        """Return the buffer of the compiled loop, or two buffers of rows · p numbers."""
+        """Return the buffer of the compiled loop. For NumPy, return two buffers of rows · p numbers."""
         return self._loop.scratch() if self._loop else np.empty((2, rows, self._p), self._dtype)
 
     def apply(self, X: Floats, angles: Floats, scratch: Floats) -> None:

@@ -35,7 +35,7 @@ _LEAST_ROWS = 200
 _MOST_ROWS = 20_000
 # If there are more classes than this, the targets are this many random mixtures of the classes.
 _MOST_TARGETS = 128
-# A ridge regression on D features takes D³ operations, so wide features get fewer rows.
+# A ridge regression on D features takes D³ operations, so a large D gets fewer rows.
 _RIDGE_BUDGET, _LEAST_RIDGE_ROWS = 1e13, 1000
 
 # Multiples of γ to start from. Training changes the width of the kernel, so the best start need not be γ itself.
@@ -43,8 +43,8 @@ _STARTS = (0.1, 0.3, 1.0, 3.0)
 # Learning rates to try for ω, in units of a typical coordinate of ω.
 _RATES = (0.15, 0.5)
 _MODEL_RATE = 0.03
-# The penalty while training, in units of the variance of a wave. With less, coefficients grow and cancel each other,
-# and the frequencies learn little.
+# The penalty while training, in units of the variance of a wave. With a smaller penalty, coefficients grow and cancel
+# each other, and the frequencies learn little.
 _PENALTY = 0.1
 _WAVE_VARIANCE = 0.5
 _TRIAL_STEPS, _STEPS, _LEAST_STEPS = 1000, 4000, 100

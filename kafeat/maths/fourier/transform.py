@@ -73,7 +73,8 @@ class CosineFeatures:
 
 
 # The bytes of a SIMD vector, the vectors of a panel (both as in `compiled/waves.h`), and the most inputs for the loop.
-# With more inputs, BLAS is faster, because it keeps parts of matrices in caches. With shorter vectors, it is as fast.
+# With more inputs, BLAS is faster, because it keeps parts of matrices in caches. With shorter vectors, BLAS is as fast
+# as the loop.
 _VECTOR, _WIDE, _MOST_INPUTS = 64, 2, 1024
 
 
@@ -167,7 +168,7 @@ class DenseAngles(Angles):
 class CosineTransform(Transform):
     """Paired features √a_j [cos ω_j·x, sin ω_j·x], or offset features √(2a_j) cos(ω_j·x + b_j).
 
-    The weights a_j are 1/m unless they are given. If there is a function `warp`, it is applied to x first.
+    By default, all weights a_j are 1/m. If there is a function `warp`, it is applied to x first.
     """
 
     def __init__(

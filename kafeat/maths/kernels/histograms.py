@@ -46,7 +46,7 @@ class AdditiveKernel(TiledKernel):
         c = as_coordinates(inputs)
         total = np.zeros((len(c.x), len(c.y)))
         for x, y in zip(c.x.T, c.y.T, strict=True):
-            # Only where both are nonzero: histograms are mostly zeros, and the kernel of 0 is 0.
+            # Only where both entries are nonzero: histograms are mostly zeros, and k(0, y) = k(x, 0) = 0.
             rows, columns = np.flatnonzero(x), np.flatnonzero(y)
             for block in np.split(rows, range(_BLOCK, len(rows), _BLOCK)):
                 u, v = x[block][:, None], y[columns][None, :]
@@ -77,7 +77,7 @@ class SpectralKernel(AdditiveKernel):
         """Return the default period Λ, which is at least 1 for order 1 and above.
 
         For order 0, the single feature is a multiple of √(x^γ), and the uniform window has Λ = 2πκ(0). Then Lκ(0) = 1
-        and k̂(x, x) = k(x, x), where the formula of the higher orders would give 1.72 k(x, x) for chi2.
+        and k̂(x, x) = k(x, x), while the formula of the higher orders would give 1.72 k(x, x) for chi2.
         """
         if window != "uniform":
             return max(1.0, float(self.periods(order)[1]))
@@ -129,7 +129,7 @@ class HellingerKernel(AdditiveKernel):
 class IntersectionKernel(SpectralKernel):
     """Σ_i min(x_i, y_i), x, y ≥ 0."""
 
-    roots = False  # its distance is Σ|x_i − y_i|
+    roots = False  # k-means uses x, not √x: the kernel's squared distance is Σ|x_i − y_i|
 
     def entry(self, x: Floats, y: Floats) -> Floats:
         return np.minimum(x, y)
@@ -150,7 +150,7 @@ class IntersectionKernel(SpectralKernel):
 
 
 class JensenShannonKernel(SpectralKernel):
-    """½ Σ_i x_i log₂((x_i + y_i)/x_i) + y_i log₂((x_i + y_i)/y_i), x, y ≥ 0, and a term of 0 counts as 0."""
+    """½ Σ_i x_i log₂((x_i + y_i)/x_i) + y_i log₂((x_i + y_i)/y_i), x, y ≥ 0. A term with the factor 0 is 0."""
 
     def entry(self, x: Floats, y: Floats) -> Floats:
         return 0.5 * (x * np.log2(1.0 + y / x) + y * np.log2(1.0 + x / y))
@@ -158,7 +158,7 @@ class JensenShannonKernel(SpectralKernel):
     def signature(self, ratio: Floats) -> Floats:
         """Return 𝒦(ω) = ½e^{ω/2} log₂(1 + e^{−ω}) + ½e^{−ω/2} log₂(1 + e^{ω})."""
         w = np.abs(ratio)
-        near = np.log1p(np.exp(-w))  # log(1 + e^{-w}); log(1 + e^{w}) is w larger
+        near = np.log1p(np.exp(-w))  # log(1 + e^{-w}); log(1 + e^{w}) is larger by w
         return (0.5 * np.exp(0.5 * w) * near + 0.5 * np.exp(-0.5 * w) * (w + near)) / np.log(2.0)
 
     def spectrum(self, frequency: Floats) -> Floats:

@@ -74,7 +74,7 @@ def _debye_series(p: Floats, nu: float) -> Floats:
 
 
 def _finish(squared: Floats, nu: float) -> None:
-    """Turn s² = 2νγ r² into e^{−s}, (1 + s)e^{−s}, (1 + s + s²/3)e^{−s} for ν = ½, 3/2, 5/2; else use Bessel's K_ν."""
+    """Turn s² = 2νγr² into e^{−s}, (1 + s)e^{−s}, (1 + s + s²/3)e^{−s} for ν = ½, 3/2, 5/2. Others use Bessel's K_ν."""
     if nu not in (0.5, 1.5, 2.5):
         squared[...] = matern_profile(squared.astype(np.float64) / (2.0 * nu), nu)
         return

@@ -69,7 +69,7 @@ class LandmarkKernel:
         return np.median(X[:: -(-len(X) // _FEW)].astype(np.float64), axis=0)
 
     def scale(self, diagonal: Floats) -> float:
-        """Return a divisor so that float32 can hold the kernel: the largest k(x, x) if it is unbounded, otherwise 1."""
+        """Return a divisor so that float32 can hold the kernel: 1 for a bounded kernel, or the largest k(x, x)."""
         largest = float(np.abs(diagonal).max(initial=0.0))
         return largest if self._kernel.scaled and 0.0 < largest < np.inf else 1.0
 
@@ -214,7 +214,7 @@ class PrecomputedKernel(LandmarkKernel):
 
 
 def check_square(X: Floats) -> None:
-    """Raise an error unless X is square, as the kernel matrix of all training rows is."""
+    """Raise an error if X is not square: it must be the kernel matrix of all training rows."""
     if X.shape[0] != X.shape[1]:
         raise DataError(
             f"nystroem: kernel precomputed: expected the square kernel matrix of the training rows, got "

@@ -43,7 +43,7 @@ def leading(
     """Return W (m, r) rotated to its `size` leading directions, (m, size).
 
     Rows of the sample decide, because landmarks need not be where the data are. With the first `size` right singular
-    vectors V of Z = K_nm W, WV gives the best approximation of ZZᵀ of this rank (Pourkamali-Anaraki & Becker 2019;
+    vectors V of Z = K_nm W, WV gives the best approximation of ZZᵀ of rank `size` (Pourkamali-Anaraki & Becker 2019;
     Tropp, Yurtsever, Udell & Cevher 2017). A random subset of rows is used, with each landmark as one more row.
     """
     rows = some(X, max(_ROWS, 2 * W.shape[1]), rng)
@@ -71,9 +71,8 @@ def fitted(
     """Return W S^{½} (m, size) with weights S for which ZSZᵀ is closer to the sample's kernel than ZZᵀ.
 
     With G = ZᵀZ = UgUᵀ and the residual E = K − ZZᵀ, S = I + UD(UᵀZᵀEZU)DUᵀ, D = diag(1/(g + μ)): at μ = 0 this S
-    minimizes ‖K − ZSZᵀ‖_F, like the U of Wang & Zhang 2013 ("modified Nyström"). μ is chosen on rows that S was not
-    fitted on, with μ = ∞ (no fit) among the choices, so that S does not overfit the sample. As E is positive
-    semi-definite, so is S.
+    minimizes ‖K − ZSZᵀ‖_F, like the U of Wang & Zhang 2013 ("modified Nyström"). So that S does not overfit the sample,
+    μ is chosen on rows that S was not fitted on, and may be ∞ (no fit). S is positive semi-definite because E is.
     """
     if not W.shape[1]:  # the kernel of all landmarks is 0
         return W
@@ -111,7 +110,7 @@ def some(X: Floats, most: int, rng: np.random.Generator) -> Floats:
 def trapezoid(projection: Floats) -> Floats:
     """Return a matrix (m, D) for the same features up to a rotation, with zeros above the diagonal.
 
-    Pᵀ = QR, so P Pᵀ = RᵀR. If m = D, a product with a triangle costs half as much.
+    Pᵀ = QR, so P Pᵀ = RᵀR. If m = D, a product with this triangle costs half as much as with P.
     """
     from scipy.linalg import qr
 
@@ -124,7 +123,8 @@ def trapezoid(projection: Floats) -> Floats:
 def padded(W: Floats, width: int, symmetric: bool) -> Floats:
     """Return a matrix T (m, width) with T Tᵀ = W Wᵀ, for weights W (m, r).
 
-    With `symmetric`, T is symmetric. Without, it is lower triangular if m = width, and W with columns of zeros if not.
+    With `symmetric`, T is symmetric. Without it, T is lower triangular if m = width. For other m, T is W followed by
+    zeros.
     """
     if symmetric:
         # W = VΛ^{−½}, and V is W with columns of length 1, so T = VΛ^{−½}Vᵀ

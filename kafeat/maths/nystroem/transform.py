@@ -79,6 +79,7 @@ def drowned(gain: float, m: int, dtype: np.dtype[Any]) -> bool:
     """Return True if rounding in `dtype` exceeds the smallest feature, for the gain 1/λ.
 
     A feature of the eigenvalue λ has the typical size √(λ/m), and kernel values with rounding errors ε give it an error
-    of ε/√λ. Features of smooth kernels may be so small. They matter little to the kernel, but may help a predictor.
+    of ε/√λ. In smooth kernels, features may be smaller than their error. They matter little to the kernel, but may help
+    a predictor.
     """
     return float(np.finfo(dtype).eps / 2.0 * np.sqrt(m)) * gain > 1.0

@@ -27,7 +27,7 @@ from kafeat.types import Floats
 
 
 def emit_nystroem(fitted: FittedStep, x: Value) -> Value:
-    """Return the kernel of rows and landmarks, times the projection matrix; in float64 if the map computes so."""
+    """Return the kernel of rows and landmarks, times the projection matrix, in the dtype of the map's products."""
     step, state, outer = cast(Nystroem, fitted.step), fitted.state, x.graph.dtype
     if not isinstance(step.kernel, str):
         raise UsageError(

@@ -77,7 +77,7 @@ def _norms(step: Normalize, x: Value) -> Value:
 
 
 def emit_one_hot(fitted: FittedStep, x: Value) -> Value:
-    """Return the columns without codes, then for each coded column a 1 at the output of the row's code, else 0."""
+    """Return the columns without codes, then one output per category: 1 for the row's code, 0 elsewhere."""
     columns = fitted.state["columns"]
     kept = others(fitted.state, fitted.n_features_in)
     parts = [x.columns(kept)] if len(kept) else []
@@ -116,7 +116,7 @@ def emit_power(fitted: FittedStep, x: Value) -> Value:
 
 
 def emit_quantile(fitted: FittedStep, x: Value) -> Value:
-    """Return F(x) or Φ⁻¹(F(x)). F is the mean of the level by the quantiles ≤ x and the level by those < x."""
+    """Return F(x) or Φ⁻¹(F(x)). F is the mean of two levels: of the quantiles ≤ x and of the quantiles < x."""
     step, columns = cast(Quantile, fitted.step), np.ascontiguousarray(fitted.state["quantiles"].T)
     each = x.with_axis(2)
     at_or_below = _level(x, columns, each >= columns)

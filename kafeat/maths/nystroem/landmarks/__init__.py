@@ -92,7 +92,7 @@ class Given(BaseModel):
         return key_of(self.given)
 
     def rows_of(self, sample: Sample, name: str, least: int, exactly: bool, non_negative: bool) -> Floats:
-        """Return the rows after the previous steps. Fewer than `least` are an error; so are more if `exactly`."""
+        """Return the rows after the previous steps. They must be at least `least` rows, or exactly `least`."""
         rows = sample.given.get(self.key)
         if rows is None:
             raise UsageError(f"nystroem: landmarks: given: expected the rows of {self.key}, got none")

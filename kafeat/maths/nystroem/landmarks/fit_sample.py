@@ -64,7 +64,7 @@ class FitSample:
 
 
 def draw(weights: Floats, m: int, rng: np.random.Generator) -> Indices:
-    """Draw m indices with P(i) ∝ weights_i, without replacement, or fewer if fewer weights are above 0."""
+    """Draw m indices with P(i) ∝ weights_i, without replacement. If fewer weights are above 0, draw only these."""
     weights = np.minimum(weights, np.finfo(np.float64).max)
     largest = weights.max(initial=0.0)
     if largest == 0.0:

@@ -16,7 +16,7 @@ _ITERATIONS = 20
 # Coordinates are clipped at this many typical distances, because squares must fit the dtype.
 _FARTHEST = 1e6
 # In float32, ‖x − c‖² has an error of a few ε‖x‖². If the mean of ‖x − c‖² to the nearest centres c is below this
-# multiple of the mean of ε‖x‖², float32 may find wrong centres, so float64 is used.
+# multiple of the mean of ε‖x‖², float32 may find wrong centres. In this case, float64 is used.
 _CERTAIN = 1000.0
 
 _STEPS = 60
@@ -32,10 +32,10 @@ _LARGEST = 1e150
 def kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
     """Return m centres of k-means, whose quantisation error bounds that of Nyström (Zhang, Tsang & Kwok 2008).
 
-    Lloyd's iterations start from the rows that randomly pivoted Cholesky selects, which matter most to the kernel. For
-    additive kernels such as chi2, centres are means of square roots, whose distances are closer to those of the kernel.
-    If there are more than max(20,000, 64 m) rows, or more than 2²⁵ numbers, a random subset is used. Centres are not
-    rows of the data. Only if m is the number of rows are the rows returned as centres.
+    Lloyd's iterations start from the rows that randomly pivoted Cholesky selects, because these rows matter most to the
+    kernel. For additive kernels such as chi2, centres are means of square roots, because distances between square roots
+    are closer to distances in the kernel. If there are more than max(20,000, 64 m) rows, or more than 2²⁵ numbers, a
+    random subset is used. Centres are not rows of the data, except that with m rows, the rows are returned.
     """
     return weighted_kmeans(view, np.arange(len(view.X)), None, m, rng)
 
@@ -43,7 +43,7 @@ def kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
 def weighted_kmeans(
     view: FitSample, rows: Indices, weights: Floats | None, m: int, rng: np.random.Generator
 ) -> Floats:
-    """Return m k-means centres of these rows, or all rows if there are at most m. Weights are above 0; None means 1."""
+    """Return m k-means centres of these rows, or all of at most m rows. Weights are above 0; None stands for ones."""
     X = view.X
     if len(rows) <= m:
         return X[rows]

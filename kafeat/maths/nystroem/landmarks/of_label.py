@@ -21,7 +21,7 @@ def dual_weights(view: FitSample, m: int, rng: np.random.Generator) -> tuple[Ind
     α are dual variables. For classes, the loss is the one-vs-rest squared hinge, and α_i = max(0, 1 − τ − y_i f(x_i)).
     A numeric target is standardized, the loss is the squared error, and α_i = max(0, |y_i − f(x_i)| − τ). τ = `dual_l1`
     adds −(τ/n)‖α‖₁ to the dual (Nyström based kernel classification for big data, 2015, equations 5–6). For classes,
-    this only scales all α by 1 − τ. The ridge penalty is the mean ‖z‖². The features are (n, m). If that exceeds 2²⁵
+    this only scales all α by 1 − τ. The ridge penalty is the mean ‖z‖². If the features (n, m) are more than 2²⁵
     numbers, a random subset of the rows is used.
     """
     if view.label is None:
@@ -36,8 +36,8 @@ def dual_weights(view: FitSample, m: int, rng: np.random.Generator) -> tuple[Ind
 def duals(Z: Floats, Y: Floats, classes: bool, tau: float) -> Floats:
     """Return α (n, c) at the minimum of ½Σℓ_τ(y, Zw) + ½λ‖w‖², λ = mean ‖z‖², for every column of Y (n, c).
 
-    Gradient steps with Nesterov's momentum are preconditioned by ZᵀZ + λI. It bounds the curvature of both losses, so
-    one Cholesky factor serves all classes.
+    Gradient steps with Nesterov's momentum are preconditioned by ZᵀZ + λI. This matrix bounds the curvature of both
+    losses, so one Cholesky factor serves all classes.
     """
     from scipy.linalg import cho_factor, cho_solve
 
@@ -122,10 +122,10 @@ def dual_kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
 
 
 def residual(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
-    """Draw half of the rows uniformly, and half with P(i) ∝ Σ_c |y_ic − f_c(x_i)|, with f from ridge on the first half.
+    """Draw m/2 rows uniformly, then others with P(i) ∝ Σ_c |y_ic − f_c(x_i)|, with f from ridge on the first m/2.
 
-    No row is drawn twice. Classes count as targets of 0 and 1, with one column each. The features are (n, m/2). If that
-    exceeds 2²⁵ numbers, a random subset of the rows is used.
+    No row is drawn twice. Classes count as targets of 0 and 1, with one column each. If the features (n, m/2) are more
+    than 2²⁵ numbers, a random subset of the rows is used.
     """
     if view.label is None:
         raise TypeError("residual: expected a label, which a config check should have required")

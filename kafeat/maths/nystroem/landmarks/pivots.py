@@ -18,9 +18,9 @@ _NUMBERS = 1 << 17
 def leverage(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     """Draw rows by ridge leverage scores (K(K + λI)⁻¹)_ii, by recursive sampling (Musco & Musco 2017, alg. 3).
 
-    Each level scores twice as many rows, with landmarks drawn from the level below. λ is the mean of the eigenvalues
-    beyond the k-th, k = m/(4 log m). The cost is O(n m²). If the scores need more than 2²⁵ numbers, a random subset of
-    the rows is used. Draws are without replacement.
+    Each level scores twice as many rows as the level below, from which its landmarks are drawn. λ is the mean of the
+    eigenvalues beyond the k-th, k = m/(4 log m). The cost is O(n m²). If the scores need more than 2²⁵ numbers, a
+    random subset of the rows is used. Draws are without replacement.
     """
     everything = view.rows(m, rng)
     order = rng.permutation(everything)
@@ -129,7 +129,7 @@ class PartialCholesky:
             self.enough = self._size + int(reached[0]) + 1 if len(reached) else None
 
     def chosen(self, pivots: list[int], m: int, rng: np.random.Generator) -> Indices:
-        """Return the rows of the pivots: those that the tolerance needs. Without one, uniform draws fill up m rows."""
+        """Return the pivots that the tolerance needs. Without a tolerance, return all, filled up to m at random."""
         rows = self._rows[np.array(pivots, dtype=np.intp)]
         if self._view.tolerance is None or not len(rows):
             return fill_up(rows, self._rows, m, rng)
@@ -139,7 +139,7 @@ class PartialCholesky:
 def greedy(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     """Choose pivots with the largest diag(K − F Fᵀ)_i, one after the other (Fine & Scheinberg 2001, figure 2).
 
-    The cost is O(n m²). The factor is (n, m). If that exceeds 2²⁵ numbers, a random subset of the rows is used. If the
+    The cost is O(n m²). If the factor (n, m) has more than 2²⁵ numbers, a random subset of the rows is used. If the
     rank of the kernel is too low, the remaining landmarks are drawn uniformly.
     """
     rows = view.rows(m, rng)

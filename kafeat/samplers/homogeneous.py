@@ -44,11 +44,11 @@ class Homogeneous(Step):
     """Homogeneous kernel map: z(x)·z(y) ≈ Σ_i (x_i y_i)^{γ/2} 𝒦(log(y_i/x_i)), where 𝒦 is the signature of the kernel.
 
     chi2: 2xy/(x + y); intersection: min(x, y); hellinger: √(xy), which one feature gives exactly; jensen_shannon: ½x
-    log₂((x + y)/x) + ½y log₂((x + y)/y). These formulas are for γ = 1. For another γ, they are multiplied by (xy)^{(γ −
-    1)/2}. 𝒦(ω) is sech(ω/2) for chi2, exp(−|ω|/2) for intersection, and 1 for hellinger. The window determines κ_j and
-    L. The outputs come in blocks of one output per input: √(x^γ) times √κ₀, then √(2κ₁) cos(L log x), √(2κ₁) sin(L log
-    x), √(2κ₂) cos(2L log x) and so on, up to n. All outputs are 0 at x = 0. The error is √((xy)^γ) ε(log y/x), ε(ω) =
-    κ₀ + 2 Σ_j κ_j cos(jLω) − 𝒦(ω). The error falls fast with n, but slowly for intersection, whose 𝒦 has a kink.
+    log₂((x + y)/x) + ½y log₂((x + y)/y). For γ ≠ 1, these formulas are multiplied by (xy)^{(γ − 1)/2}. 𝒦(ω) is
+    sech(ω/2) for chi2, exp(−|ω|/2) for intersection, and 1 for hellinger. The window determines κ_j and L. The outputs
+    come in blocks of one output per input: √(x^γ) times √κ₀, then √(2κ₁) cos(L log x), √(2κ₁) sin(L log x), √(2κ₂)
+    cos(2L log x) and so on, up to n. All outputs are 0 at x = 0. The error is √((xy)^γ) ε(log y/x), ε(ω) = κ₀ + 2 Σ_j
+    κ_j cos(jLω) − 𝒦(ω). The error falls fast with n, but slowly for intersection, whose 𝒦 has a kink.
 
     Source: Vedaldi & Zisserman 2012, equations 15 (uniform window) and 18 (rectangular), table 2 (periods).
     """

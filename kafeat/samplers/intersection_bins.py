@@ -20,10 +20,9 @@ from kafeat.types import Array, ArrayOf, Floats, Scratch, Shapes, State
 class IntersectionBins(Step):
     """Unary encoding: z(x)·z(y) ≈ Σ_i min(x_i, y_i), with |error| ≤ max_i/(4N) per entry, max_i the fitted maximum.
 
-    With N = n_bins and R = N x/max, output l = 0..N − 1 of an input is √(max/N)·clip(R − l, 0, 1). The clipped factor
-    is 1 for l < ⌊R⌋, the fraction R − ⌊R⌋ for l = ⌊R⌋, and 0 for larger l. The error is 0 unless x_i and y_i fall in
-    the same bin. Outputs come in blocks, bin 0 of every input first. Values above the maximum are clipped to it, and
-    the kernel is then that of the clipped value.
+    With N = n_bins and R = N x/max, output l = 0..N − 1 of an input is √(max/N)·clip(R − l, 0, 1). The error is 0
+    unless x_i and y_i fall in the same bin. Outputs come in blocks, bin 0 of every input first. Values above the
+    maximum are clipped to it.
 
     Source: Maji & Berg 2009, "Max-margin additive classifiers for detection", section 3.
     """

@@ -19,8 +19,8 @@ class PolynomialFeatures(PolynomialMap):
     """Every monomial: z(x)·z(y) = (γ x·y + c₀)^p, exactly.
 
     By the multinomial theorem, an output is √(p!/(k₀! k₁! … k_d!) c₀^{k₀}) Π (√γ x_i)^{k_i} for every k with Σk = p, by
-    degree and then in the order of the columns. There are C(d + p, p) outputs, or C(d + p − 1, p) if c₀ is 0, and at
-    most 100,000 are allowed.
+    degree and then in the order of the columns. There are C(d + p, p) outputs, or C(d + p − 1, p) if c₀ is 0, but at
+    most 100,000.
 
     Source: Cotter, Keshet & Srebro 2011, section 3 (explicit monomials of the polynomial kernel).
     """

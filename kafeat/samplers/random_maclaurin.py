@@ -46,8 +46,7 @@ class RandomMaclaurin(Step):
     linear term is exact as well if its d outputs √(a₁γ) x leave less variance than drawn outputs. The other m outputs
     are drawn: each is √(a_n/(m q_n)) Π_{j ≤ n} √γ w_j·x, with random signs w_j and a degree n that has the probability
     q_n. The estimate is unbiased for all q_n > 0, and its variance is least for q_n ∝ a_n√V_n. V_n is the variance of
-    one product of degree n, estimated from pairs of rows of the fit sample. Each degree occurs m·q_n times, rounded up
-    or down. The error falls like 1/√D.
+    one product of degree n, estimated on the fit sample. The error falls like 1/√D.
 
     Source: Kar & Karnick 2012, algorithm 1 and section 6 (H0/1).
     """

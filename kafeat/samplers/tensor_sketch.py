@@ -30,8 +30,8 @@ class TensorSketch(PolynomialSketch):
     most (3^p − 1)(‖u‖‖v‖)^{2p}/D, so the error falls like 1/√D, or faster if buckets are balanced and few columns share
     a bucket. One output carries c₀^p exactly, and d outputs carry the linear part if that leaves less variance. All
     other outputs sketch the rest. A Fourier transform preserves dot products, so with `domain: frequency`, the inverse
-    transform is left out, and the outputs are scaled numbers of the spectrum. There may be more than D buckets, so that
-    the transform is fast.
+    transform is left out, and the outputs are scaled numbers of the spectrum. More than D buckets may make the
+    transform faster.
 
     Source: Pham & Pagh 2013, algorithm 1.
     """

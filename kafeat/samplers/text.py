@@ -47,10 +47,10 @@ class Text(Step):
     """z(x)·z(y) ≈ u(x)·u(y), the cosine of the n-grams of two texts: u_b = ±(1 + log c_b) log(e(1 + n)/(1 + n_b))/‖·‖.
 
     The n-grams are the words of a text, and the sequences of 3 to 5 characters of each word with a space at both ends,
-    all without regard to case. A hash maps each n-gram to one of 2¹⁴ buckets b and a sign. c_b counts the n-grams of
-    the text in bucket b, and n_b counts the training rows (out of n) that have one there. `svd` gives the coordinates
-    of u in the D directions that explain most of the training rows. `sparse` needs no sample: each bucket is added to
-    four outputs with random signs, and the error falls with 1/√D. A missing or empty text has zeros.
+    ignoring case. A hash maps each n-gram to one of 2¹⁴ buckets b and a sign. c_b counts the n-grams of the text in
+    bucket b, and n_b counts those of n training rows that have one there. `svd` gives the coordinates of u in the D
+    directions that explain most of the training rows. `sparse` needs no sample: each bucket is added to four outputs
+    with random signs, and the error falls with 1/√D. A missing or empty text has zeros.
 
     `label` gives the cross-fitted predictions of two ridge models first, one on u and one on rows that are not scaled
     to length 1, for each number or class of the label. `svd` gives the other outputs. A hash of a row's texts gives its

@@ -18,7 +18,7 @@ class Impute(ColumnScaler):
 
     A value is missing if the file has a null, an empty field, or NaN. If `impute` is the first step, the reader accepts
     missing values, but infinities and words are still errors. A column without any number in the sample is also an
-    error, since the column has no mean or median.
+    error.
     """
 
     always: ClassVar[Traits] = Traits(

@@ -14,9 +14,8 @@ from kafeat.types import Floats, State
 class Minmax(AffineScaler):
     """(x − min)/(max − min), with the minimum and maximum of each column of the fit sample.
 
-    A column that varies in the sample only by rounding becomes x − min. Values beyond the range of the sample become
-    values outside [0, 1], which `clip` moves to 0 or 1. Histogram kernels need `clip`, because they refuse negative
-    inputs.
+    A column that varies in the sample only by rounding becomes x − min. Values beyond the sample's range leave [0, 1],
+    or become 0 or 1 with `clip`. Histogram kernels need `clip`, because they refuse negative inputs.
     """
 
     learned: ClassVar[tuple[str, ...]] = ("low", "width")

@@ -15,7 +15,7 @@ class MissingIndicator(Scaler):
     """[x, m], with m_j = 1 where x_j is missing, and 0 elsewhere.
 
     All columns stay as they are, and the indicators follow, in the order of their columns. Missing numbers stay
-    missing, so `impute` must come later. Without `impute`, the reader refuses missing numbers.
+    missing, so `impute` must come later.
 
     With `columns: missing`, columns with a missing number in the fit sample have an indicator. With `all`, every column
     has one. Categories have none: `one_hot` with `unknown: ignore` turns a missing category into zeros.

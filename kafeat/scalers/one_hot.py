@@ -24,10 +24,10 @@ class OneHot(ColumnCoder):
     features. Their categories are all those in the training rows, at most 10,000 per column.
 
     Outputs: the columns that are not named, then the categories of each named column. Categories are in numeric order
-    if all are numbers. If not, they are sorted as text by code point. With `min_frequency`, categories that occur in
-    fewer rows of the fit sample share one output, the last of their column. If there are more than 10,000 categories,
-    the map then keeps only the frequent ones. Any other text counts as rare, even a new text. Only steps that keep
-    column names may come before it.
+    if all are numbers, and in order of code points if not. With `min_frequency`, categories that occur in fewer rows of
+    the fit sample share one output, the last of their column. If there are more than 10,000 categories, the map then
+    keeps only the frequent ones. Any other text counts as rare, even a new text. Only steps that keep column names may
+    come before it.
     """
 
     columns: ColumnNames = parameter((), "the columns to code, by name or pattern")

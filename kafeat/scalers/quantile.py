@@ -21,8 +21,7 @@ class Quantile(Scaler):
     """z = Φ⁻¹(F(x)), or F(x) for `output: uniform`, with the distribution function F of each column in the fit sample.
 
     F is 0 below the quantiles of the sample, linear between them, and 1 above them. Where several quantiles are equal,
-    F jumps from one level to another. At the jump, F is the mean of both levels. A column of one value becomes 0, or
-    1/2. Normal values end at ±`clip`.
+    F is the mean of their first and last level. A column of one value becomes 0, or 1/2. Normal values end at ±`clip`.
     """
 
     always: ClassVar[Traits] = Traits(

@@ -102,7 +102,7 @@ _SAID_OF = {
     "removed": ("was removed, as its input is gone", "were removed, as their inputs are gone"),
     "unknown_files": ("is not a part, but will be read as one", "are not parts, but will be read as such"),
 }
-"""For each list of files in a `DatasetResult`, the end of a warning about one file, and about several files."""
+"""For each list of files in a `DatasetResult`, how a warning ends if it is about one file, and about several files."""
 
 
 def _warn(target: Location, names: tuple[str, ...], what: str) -> None:

@@ -185,7 +185,7 @@ def read_yaml(name: str, root: type[M], key: str) -> M:
 
 
 def top_keys(name: str) -> frozenset[str]:
-    """Return the top-level keys of a YAML file, or of standard input (`-`); none if it cannot be parsed."""
+    """Return the top-level keys of a YAML file, or of standard input (`-`). An invalid file has no keys."""
     node, _ = read(_content(name)[:MOST_BYTES])
     return frozenset(node.value) if node is not None and isinstance(node.value, dict) else frozenset()
 

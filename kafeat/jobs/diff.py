@@ -65,7 +65,7 @@ def _predictor(predictor: FittedPredictor) -> dict[str, Any]:
 
 
 def _between(where: str, a: Any, b: Any) -> Iterator[MapDifference]:
-    # If only one map has a nested value, compare it with an empty one, so that its entries are listed one by one.
+    # If only one map has a nested value, compare it with an empty dict or list, so that each entry gets a line.
     a, b = _empty_as(b) if a is None else a, _empty_as(a) if b is None else b
     if isinstance(a, dict) and isinstance(b, dict):
         for key in [*a, *(key for key in b if key not in a)]:

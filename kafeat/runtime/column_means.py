@@ -25,7 +25,7 @@ class Difference(NamedTuple):
 
 
 def column_sums(X: InputRows) -> Floats:
-    """Return for each column of rows (n, d) the count and the sum (2, d) of its values that are not NaN; 0 for text."""
+    """Return the counts and the sums (2, d) of the values of each column that are not NaN. Both are 0 for text."""
     if isinstance(X, TextRows):
         sums = np.zeros((2, X.width))
         sums[:, X.plain] = column_sums(X.numbers)

@@ -158,7 +158,7 @@ def fill(
     jobs: int | None = None,
     out: Floats | None = None,
 ) -> Floats:
-    """Return the results of all rows of a source, written to `out` if that is given."""
+    """Return the results of all rows of a source, written to `out` if `out` is not None."""
     if source.rows is None:
         raise TypeError("expected a source with a known number of rows")
     shape = (source.rows, program.width)

@@ -141,7 +141,7 @@ def _outcome(task: PartTask) -> Outcome:
         kept = _if_unchanged(task, task.previous)
         if kept is not None:
             return Outcome(kept, None, {}, made=False)
-        # Remove the old output first: if this part fails, no outdated one may remain.
+        # Remove the old output first: if this part fails, no outdated output may remain.
         with guard():
             remove_part(task.previous, task.folder, rejects)
     if rejects is not None:

@@ -113,7 +113,7 @@ def subset_of(sample: Sample, rows: Array) -> Subset:
     return Subset(chosen, rows)
 
 
-# Unless the config names a method, all combinations are tried if there are at most this many.
+# If the config names no method, and there are at most this many combinations, all of them are tried.
 _FEW = 36
 _MOST_COMBINATIONS = 10_000
 _MOST_ROUNDS = 5

@@ -71,7 +71,7 @@ def transform_file(
     """Write the features of every row of `source` to `target`, in order. The file is written completely or not at all.
 
     `announce(rows)` is called with the number of rows (None if unknown) and returns a callback for the rows of each
-    finished chunk. With `hashed`, the result has the SHA-256 of the output, and of an input whose rows are all read.
+    finished chunk. With `hashed`, the result has the SHA-256 of the output and, if `source` is a whole file, of it.
     """
     format = format_of(target, job.writing.output_format)
     started = time.perf_counter()

@@ -106,7 +106,7 @@ class TargetSums:
     def _shrunk(
         self, means: Floats, smooth: float | None, own: Array, own_sums: Floats, own_squares: Floats
     ) -> Floats:
-        """Return the encoding (v, K, k) from all rows without each fold, whose counts and sums are `own`…."""
+        """Return the encoding (v, K, k) from all rows outside each fold. `own` and its sums are the fold's."""
         counts = self.counts.sum(axis=1, keepdims=True) - own
         sums = self._sums.sum(axis=2, keepdims=True) - own_sums
         squares = self._squares.sum(axis=1, keepdims=True) - own_squares

@@ -14,7 +14,7 @@ from kafeat.types import Floats, State
 
 
 class Impute(ColumnScaler):
-    """x, with missing values replaced by the mean or median of their column in the fit sample, or by a constant.
+    """z = x or, where x is missing, the mean or median of its column in the fit sample, or a constant.
 
     A value is missing if the file has a null, an empty field, or NaN. If `impute` is the first step, the reader accepts
     missing values, but infinities and words are still errors. A column without any number in the sample is also an

@@ -56,7 +56,7 @@ def larger_sets(terms: Iterable[Floats], least: int, sums: Floats, product: Floa
 
 
 def all_sets(terms: Iterable[Floats], out: Floats, share: float = 1.0) -> Floats:
-    """Write Π_i (share + t_i), which for share = 1 is Σ_S Π_{i ∈ S} t_i over all sets S. Terms are overwritten."""
+    """Fill `out` with Π_i (share + t_i): for share = 1, Σ_S Π_{i ∈ S} t_i over all sets S. Terms are overwritten."""
     out[...] = 1.0
     for term in terms:
         term += term.dtype.type(share)

@@ -36,7 +36,7 @@ def wrong_count(location: str, promised: int, got: int) -> DataError:
     )
 
 
-_OF_MISSING = "; impute as the first step of the config fills in missing values"
+_OF_MISSING = "; to fill in missing values, make `impute` the first step of the config"
 _MOST_TOLD, _MOST_LOOKED_AT = 8, 1000
 """One error lists at most 8 columns with invalid values, and looks for them in the first 1,000 invalid rows."""
 

@@ -206,7 +206,7 @@ def _markers(source: Reader, columns: Columns, labels: Sequence[str]) -> Iterato
         for name in values
         if word in values[name] and word not in marked.get(name, ())
     ]
-    advice = "; where they are true values, make the fields above empty in the file" if also else ""
+    advice = "; if they are true values there, empty only the fields named first in the file" if also else ""
     advice += f"; {_UNLABELLED}" if {*labels} & {*marked} else ""
     yield (
         f"{source.location}: values that repeat, and are far from all others: {which}: if they stand for what is "
@@ -242,9 +242,9 @@ def _codes(source: Reader, columns: Columns) -> Iterator[str]:
         ends = "beginning" if all(re.match("0[0-9]", field.code) for field in codes) else "end"
         yield (
             f"{source.location}: {which}{', …' if len(codes) > 3 else ''}: zeros at the {ends} are lost, as "
-            f"{'this column is' if len(codes) == 1 else 'these columns are'} read as numbers: if they are codes, "
-            f"{options('text', names)} keeps them, as categories in tune and for one_hot in a config, and "
-            f"{options('exclude', [','.join(names)])} leaves them out"
+            f"{'this column is' if len(codes) == 1 else 'these columns are'} read as numbers. If the values are codes, "
+            f"{options('text', names)} keeps them as text: as categories in `tune`, and for `one_hot` in a config. "
+            f"{options('exclude', [','.join(names)])} leaves the column{'s' * (len(codes) > 1)} out"
         )
 
 

@@ -11,7 +11,7 @@ import kafeat
 from kafeat.errors import DataError
 
 CONFIG = {"steps": [{"kind": "standardize"}]}
-ADVICE = "; impute as the first step of the config fills in missing values"
+ADVICE = "; to fill in missing values, make `impute` the first step of the config"
 
 
 @pytest.mark.parametrize(("data", "got"), [

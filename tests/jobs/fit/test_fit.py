@@ -129,8 +129,10 @@ def test_a_table_is_not_replaced_by_a_model(run, tmp_path, name):
 def test_codes_that_lose_their_zeros_as_numbers_are_told_once(said, tmp_path):
     text = "plz,at,big,a\n10115,0930,1000,0.5\n01067,1000,0,0\n01069,1100,2,1\n"
     lost = "zeros at the beginning are lost, as"
-    rest = "read as numbers. If the values are codes, {} keeps them as text: as categories in `tune`, and for `one_hot` "
-    rest += "in a config. --exclude {} leaves the {} out\n"
+    rest = (
+        "read as numbers. If the values are codes, {} keeps them as text: as categories in `tune`, and for "
+    )
+    rest += "`one_hot` in a config. --exclude {} leaves the {} out\n"
     config = "columns: {include: [plz, at, a, big]}\nsteps: [{kind: minmax}]\n"
     told = said(tmp_path, text, config=config)[1]
     both = rest.format("--text plz --text at", "plz,at", "columns")

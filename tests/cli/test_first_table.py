@@ -500,7 +500,7 @@ NAMED = {
     "units of two scales": ([f"{i} °C" if i % 5 else f"{i} °F" for i in range(N)],
         r"got '1 °C' and '0 °F': write all in one; (--exclude a) leaves this column out", "y: left out"),
     "a number that others have": (now_and_then("99", [str(i % 7) for i in range(N)]),
-        r"'a' \(99\): if .*, (--null-values 99) reads them so, and also those in c \(99\); if they are true",
+        r"'a' \(99\): if .*, (--null-values 99) reads them so, and also those in c \(99\); if those are",
         "a: numbers"),
 }  # fmt: skip
 

@@ -217,7 +217,7 @@ def refuse_slips(table: Table, absent: Iterable[str], features: Iterable[str], o
 
 
 def excluding(names: Iterable[str]) -> str:
-    """Return advice with --exclude and the names that this option can spell, or an empty text if it can spell none."""
+    """Return advice to use --exclude with those names that can be written in it, or an empty text if none can."""
     columns = [name for name in names if name and "," not in name and shown(name) == name]
     which = "this column" if len(columns) == 1 else "these columns"
     return f"; --exclude {shell_word(','.join(columns))} leaves {which} out" if columns else ""

@@ -119,7 +119,7 @@ class Chunk(ABC):
 
     @abstractmethod
     def invalid_values(self, X: InputRows) -> Iterator[InvalidValueError]:
-        """Fill in missing entries of `X` from `decode`, then yield the first invalid value of each invalid row."""
+        """Yield the first invalid value of each invalid row. First, fill in what `decode` left out of `X`."""
 
     def located(self, invalid: InvalidValueError) -> DataError:
         """Return the error for an invalid value of this chunk, with its location."""

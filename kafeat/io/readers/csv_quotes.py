@@ -65,9 +65,9 @@ def whole_rows(text: DecompressedStream, delimiter: str, size: int) -> Iterator[
 
 
 def not_utf8(data: bytes, line: int = 1, at: int = 0, whole: bool = True) -> str | None:
-    """Return a message about the first bytes that are not UTF-8, or None if all are. `data` begins at `line` and `at`.
+    """Return a message about the first bytes that are not UTF-8, or None if all are.
 
-    If `whole` is false, the last character may be incomplete.
+    `data` begins in line `line`, at byte `at` of the file. If `whole` is false, its last character may be incomplete.
     """
     try:
         codecs.utf_8_decode(data, "strict", whole)

@@ -182,7 +182,7 @@ class MapOnData:
             out[...] = self.numbers(contiguous(X))
             return Made(out, None)
 
-        # This program must not cut chunks into tiles, because the chain in `numbers` does that.
+        # `numbers` cuts chunks into tiles, so the program gets a whole chunk at a time.
         program = Program(dtype, width, dtype, self.map.chunk_rows, lambda: make)
         return Inputs(width, self.chunks, partial(self._made, program, dtype=dtype), standardize=True)
 

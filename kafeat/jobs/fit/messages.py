@@ -206,7 +206,7 @@ def _markers(source: Reader, columns: Columns, labels: Sequence[str]) -> Iterato
         for name in values
         if word in values[name] and word not in marked.get(name, ())
     ]
-    advice = "; if they are true values there, empty only the fields named first in the file" if also else ""
+    advice = "; if those are real values, empty only the others in the file" if also else ""
     advice += f"; {_UNLABELLED}" if {*labels} & {*marked} else ""
     yield (
         f"{source.location}: values that repeat, and are far from all others: {which}: if they stand for what is "

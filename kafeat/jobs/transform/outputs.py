@@ -35,7 +35,7 @@ class Outputs:
         classes: The column of the likeliest class, and columns of sets of classes; None if only numbers are written.
         scale: The factor that features were multiplied by; None for features as they are, and for predictions.
         sparse: True if features, which are mostly 0, are written as sparse rows.
-        levels: Probabilities of the intervals, or sets of classes, that accompany predictions.
+        levels: The probability of each interval, or of each set of classes, that is written with the predictions.
     """
 
     fm: FeatureMap

@@ -46,7 +46,7 @@ def larger_sets(terms: Iterable[Floats], least: int, sums: Floats, product: Floa
     total[...] = 0.0
     single[...] = 0.0 if least == 2 else 1.0
     for term in terms:
-        # t joins the sets in `total`, and the sets of `least` − 1 terms, whose products are summed in `single`.
+        # Add t to each set in `total`, and to each set of `least` − 1 terms. `single` sums the products of the latter.
         np.add(total, single, out=product)
         product *= term
         total += product

@@ -11,7 +11,7 @@ from kafeat.contract.threads import check
 from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, draw, fill_up
 from kafeat.types import Floats
 
-# The numbers in a block of rows, so that it stays in the second-level cache.
+# A block of rows holds at most this many numbers, so that it stays in the second-level cache.
 _NUMBERS = 1 << 17
 
 

@@ -53,7 +53,7 @@ _OF_MODELS: tuple[Judged, ...] = ("probabilities", "intervals")
 
 @dataclass(frozen=True)
 class ModelScoring:
-    """How to score a model on labels. The classes of `task` are those of the model and those of the labels.
+    """The scores of a model on labels. The classes of `task` are those of the model and those of the labels.
 
     Classes are compared by their names, because another file may hold them as another type.
     """

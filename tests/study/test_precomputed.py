@@ -28,7 +28,7 @@ def table(values):
 
 
 def of_both(*last, **options):
-    """What an evaluation of the matrix tells, and one of the rows."""
+    """Return the reports of an evaluation of the matrix, and of one of the rows."""
     given = ((OF_MATRIX, K), (OF_ROWS, X))
     configs = [({**config, "steps": [*config["steps"], *last]}, table(values)) for config, values in given]
     return [kafeat.evaluate(config=one, data=data, label="y", jobs=1, **options) for one, data in configs]

@@ -77,7 +77,7 @@ TOTALS = re.compile(
 
 
 class NumberForm(NamedTuple):
-    """How a column writes numbers. `dialect` is None if the column stays text.
+    """The form in which a column writes numbers. `dialect` is None if the column stays text.
 
     `problem` is a message if several readings are possible, and `shown` is a value that has this problem. `note` is a
     remark about the column, such as how the user could get numbers from it.

@@ -59,7 +59,7 @@ def sniff(
         raise text.error(f"expected {'a header line' if header else 'rows'}, got an empty file")
     layout = Layout(text, delimiter, lines, first)
     if header and (advice := layout.no_names()):
-        raise text.error(f"{advice}")
+        raise text.error(advice)
     names = lines[first] if header else [f"c{i}" for i in range(layout.width)]
     # With one column, a blank line is a missing value. With more, it is ignored.
     blanks = len(names) == 1

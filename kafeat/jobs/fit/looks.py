@@ -39,7 +39,7 @@ _IDS = 0.1, 0.9
 
 IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
 Encoding = Literal["target", "fine target", "both", "one_hot"]
-"""How columns with many categories become numbers.
+"""The way in which columns with many categories become numbers.
 
 `target` replaces a category by its mean label, `one_hot` makes a column of 0 and 1 for each frequent category, and
 `both` does both. `fine target` has 20 folds, so that mean labels leave out fewer rows.

@@ -18,7 +18,7 @@ from kafeat.study.tune.problem import Problem
 from kafeat.study.tune.rungs import Search
 from kafeat.study.tune.space import FIXED, RAW
 from kafeat.study.tune.trials import Size
-from kafeat.types import Array, Floats
+from kafeat.types import Array, Floats, Mask
 
 
 def notes(problem: Problem, search: Search, choice: Choice, constant: float) -> Iterator[str]:
@@ -106,7 +106,7 @@ def _better_without_a_map(search: Search, choice: Choice) -> Iterator[str]:
 
 
 # A column explains the label if R² is 1.0000, or if ranges of classes with at least so many rows do not overlap.
-_ALL, _LEAST_CLASS = 0.99995, 10
+_ALL, _LEAST_CLASS, _SOME = 0.99995, 10, 1000
 
 
 def _alone(table: TunedTable, goal: PredictionTask) -> Iterator[str]:
@@ -114,18 +114,26 @@ def _alone(table: TunedTable, goal: PredictionTask) -> Iterator[str]:
     X, names, labels = table.without_texts.X, table.without_texts.names or (), table.labels
     if labels.ndim > 1 or len(labels) < _LEAST_GROUPS:
         return
-    with np.errstate(all="ignore"):
-        if goal.classes is None:
-            A, y = X - X.mean(axis=0), labels - labels.mean(dtype=np.float64)
-            told = np.square(y @ A) > _ALL * np.square(A).sum(axis=0) * np.square(y).sum()
-        else:
-            numbers = goal.numbers(labels)
-            rows = [X[numbers == one] for one in np.unique(numbers)]
-            low, high = (np.sort([end(one, axis=0) for one in rows], axis=0) for end in (np.min, np.max))
-            told = (low[1:] > high[:-1]).all(axis=0) & (min(map(len, rows)) >= _LEAST_CLASS)
-    if found := [str(name) for name, one in zip(names, told, strict=False) if one]:
+    y = labels if goal.classes is None else goal.numbers(labels)
+    if goal.classes is not None and np.unique(y, return_counts=True)[1].min() < _LEAST_CLASS:
+        return
+    some = slice(None, None, max(1, len(y) // _SOME))  # most columns fail on these rows
+    likely = np.flatnonzero(_explains(X[some], y[some], goal))
+    found = [str(names[j]) for j in likely[_explains(X[:, likely], y, goal)] if j < len(names)]
+    if found:
         enough = f"One column is enough to predict the label without error: {' or '.join(found[:8])}."
         yield f"{enough} What follows from the label must not be a feature{excluding(found)}."
+
+
+def _explains(X: Floats, y: Array, goal: PredictionTask) -> Mask:
+    """Return which columns (d,) of X (n, d) determine numbers y by a line, or have a range of values for each class."""
+    with np.errstate(all="ignore"):
+        if goal.classes is None:
+            A, y = X - X.mean(axis=0), y - y.mean(dtype=np.float64)
+            return np.square(y @ A) > _ALL * np.square(A).sum(axis=0) * np.square(y).sum()
+        rows = [X[y == one] for one in np.unique(y)]
+        low, high = (np.sort([end(one, axis=0) for one in rows], axis=0) for end in (np.min, np.max))
+        return np.asarray((low[1:] > high[:-1]).all(axis=0))
 
 
 # If trials learned from a smaller share of the rows than this, a note explains that more rows are probably better.
